@@ -16,6 +16,7 @@ from timetile.frontend.numbers import NumberProgram
 from timetile.frontend.operations import Time
 from timetile.frontend.options import Options
 from timetile.frontend.placed_runs import PlacedRun
+from timetile.frontend.statements import Buffer
 from timetile.runtime.device.alternating_runner import AlternatingRunner
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.machine.driver import checked
@@ -44,7 +45,7 @@ class CheckedPiece:
         """Raises NotTogetherError, CompileError or RuntimeError where a pass makes the numbers."""
         self.run, self.numbers = placed.run, numbers
         self.gpu, self.stream = placed.gpu, placed.stream
-        self.runners: list[Any] = []
+        self.runners: dict[Launches, Any] = {}
         self.reducers: list[Any] = []
         """For each number, the runner of its reduction, which its program keeps."""
         self.rooms: list[Any] = []
@@ -61,8 +62,9 @@ class CheckedPiece:
     def make(self) -> None:
         """Make the runners, and the memory for the numbers."""
         made = self.programs
-        for launches in (made.first, made.last):
-            self.runners.append(self.alternating(launches))
+        for launches in (made.first, made.middle, made.last):
+            if launches is not None:
+                self.runners[launches] = self.alternating(launches)
         for number, program, staying in zip(self.numbers, made.rooms, made.staying):
             self.rooms.append(self.memory(number, made.size))
             self.spares.append(self.memory(number, 1))
@@ -73,26 +75,40 @@ class CheckedPiece:
 
     def launch(self) -> Sequence[PlacedNumber]:
         """Give the work to the stream: where the numbers of the check lie."""
-        run, made, (begin, end) = self.run, self.programs, self.runners
-        arrays = {key: self.buffer_of(array) for key, array in run.arrays.items()}
-        self.work(begin, made.first, [*arrays.values()])
+        self.begin()
+        return self.end()
+
+    def begin(self) -> None:
+        """Give the first launch to the stream: no buffer of newest values changes."""
+        self.work(self.programs.first, [*self.arrays.values()])
+
+    def end(self) -> Sequence[PlacedNumber]:
+        """Give the other launches to the stream: where the numbers of the check lie."""
+        made, arrays = self.programs, self.arrays
         # The newest values lie where values a step later go.
         given = dict(arrays)
-        for name in run.step.written:
+        for name in self.run.step.written:
             now, new = (name, Time.NOW), (name, Time.NEXT)
             given[now], given[new] = arrays[new], arrays[now]
+        if made.middle is not None:
+            self.work(made.middle, [*given.values()])
         for name, room, spare in zip(names_of_numbers(self.numbers), self.rooms, self.spares):
             given[name, Time.NOW], given[name, Time.NEXT] = room, spare
-        self.work(end, made.last, [given[key] for key in buffers_of(made.step)])
+        self.work(made.last, [given[key] for key in buffers_of(made.step)])
         return [
             self.number_in(room, program, runner)
             for program, runner, room in zip(made.rooms, self.reducers, self.rooms)
         ]
 
-    def work(self, runner: Any, launches: Launches, buffers: Sequence[Any]) -> None:
+    @property
+    def arrays(self) -> dict[Buffer, Any]:
+        """The memory of the run's arrays."""
+        return {key: self.buffer_of(array) for key, array in self.run.arrays.items()}
+
+    def work(self, launches: Launches, buffers: Sequence[Any]) -> None:
         """Give launches to the stream."""
         given = [*buffers, *self.run.scalars.values(), launches.steps]
-        launches.program.run_host(runner, given, Span())
+        launches.program.run_host(self.runners[launches], given, Span())
 
     # The GPU.
 
@@ -141,7 +157,7 @@ class CheckedPiece:
 
     def close(self) -> None:
         """Give back memory and kernels, after all runs are done."""
-        for runner in self.runners:
+        for runner in self.runners.values():
             runner.close()
         rooms, self.rooms, self.spares = [*self.rooms, *self.spares], [], []
         for room in rooms:

@@ -79,7 +79,11 @@ class CheckedPrograms:
     step: Step
     """The step of the last launch, with assignments of the values behind the numbers."""
     first: Launches
+    """The first launch, which writes no buffer that it or the check before reads."""
+    middle: Launches | None
     last: Launches
+    launches: int
+    """Launches between two checks."""
     size: int
     """The numbers of all warps, and behind them those of boxes of staying cells."""
     rooms: tuple[CompiledProgram, ...]
@@ -151,8 +155,10 @@ class CheckedCompiler:
         size = warps_launched(last) + 2 * len(self.run.shape)
         return CheckedPrograms(
             self.step,
-            Launches.of(program, launches),
+            Launches.of(program, launches[:1]),
+            Launches.of(program, launches[1:]) if len(launches) > 1 else None,
             last,
+            len(launches) + 1,
             size,
             tuple(self.program_of_room(each, size) for each in numbers),
             tuple(self.staying(each) for each in numbers),

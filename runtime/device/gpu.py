@@ -46,6 +46,10 @@ def image_of(kernel: Kernel, arch: str) -> bytes:
     return kernel.ptx.encode() + b"\0"
 
 
+ROW_BYTES = 4096
+"""Bytes of the numbers of a check, 8 for each."""
+
+
 class Device(GpuMemory):
     """One GPU, and the kernels loaded on the GPU."""
 
@@ -65,6 +69,10 @@ class Device(GpuMemory):
         """The word of the answer of a comparison, on the host and on the device."""
         self.common = SmallKernels(self)
         """Small kernels of all programs: loaded until the process ends."""
+        self.sides: list[tuple[int, int]] = []
+        """Sides for the copies of numbers that no run holds."""
+        self.led = 0
+        """Runs led by the host: of several, each is inside of the condition of another."""
         self.one_comparison = Lock()
         self.one_loop = RLock()
         """Held by a run whose work is recorded on `own_stream`, or on a stream of the caller's."""
@@ -74,6 +82,21 @@ class Device(GpuMemory):
     def own_stream(self) -> int:
         """A stream for work to be recorded: the default stream cannot be."""
         return self.new_stream()
+
+    def take_side(self) -> tuple[int, int]:
+        """A stream for the copies of numbers, and page-locked memory of ROW_BYTES."""
+        self.led += 1
+        return (
+            self.sides.pop() if self.sides else (self.new_stream(), self.allocate_locked(ROW_BYTES))
+        )
+
+    def give_side(self, side: tuple[int, int]) -> None:
+        """
+        Keep a side whose work is done for another run: to make and free page-locked memory takes a
+        millisecond, and at times a tenth of a second.
+        """
+        self.led -= 1
+        self.sides.append(side)
 
     def known(self, kernel: Kernel) -> Kernel:
         """The stored object equal to `kernel`. Later look-ups then compare identity, not code."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ CELLS_SENT = 8192
 
 PEER_ACCESS_ALREADY_ENABLED = 704
 """The driver's answer to a second request for access to a device."""
+
+WorkResult = TypeVar("WorkResult")
 
 
 class GpuMemory:
@@ -225,11 +228,24 @@ class GpuMemory:
 
     def end_capture(self, stream: int) -> Any:
         """The recorded work, as a graph to launch."""
-        graph = self.captured(stream)
+        return self.instantiated(self.captured(stream))
+
+    def instantiated(self, graph: Any) -> Any:
+        """A graph to launch, in place of a recorded one."""
         try:
             return checked(self.cuda.cuGraphInstantiate(graph, 0))
         finally:
             checked(self.cuda.cuGraphDestroy(graph))
+
+    def recorded(self, stream: int, work: Callable[[], WorkResult]) -> tuple[Any, WorkResult]:
+        """The graph of the work given to a stream, to add to another, and what `work` returns."""
+        self.begin_capture(stream)
+        try:
+            made = work()
+        except BaseException:
+            self.drop_capture(stream)
+            raise
+        return self.captured(stream), made
 
     def captured(self, stream: int) -> Any:
         """The recorded work, as a graph to add to another."""

@@ -6,6 +6,7 @@ kept in a table, a row of 8-byte numbers for each check of a launch.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import pack
@@ -36,6 +37,11 @@ class Comparison:
     other: float
     is_place: bool
     holds: bool
+
+    def outcome(self, row: Sequence[float]) -> bool:
+        """The outcome for the numbers of a check."""
+        other = row[int(self.other)] if self.is_place else self.other
+        return bool(getattr(operator, self.kind)(row[self.number], other))
 
 
 HEAD = """\

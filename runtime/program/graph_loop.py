@@ -77,7 +77,7 @@ class GraphLoop:
         cuda = self.gpu.cuda
         # The work is recorded alone: a recording that fails inside of a loop takes the loop with
         # it, and the driver crashes when the graph is destroyed.
-        recording, numbers = self.recorded_work(work)
+        recording, numbers = self.gpu.recorded(self.stream, work)
         graph = checked(cuda.cuGraphCreate(0))
         try:
             self.add_loop(graph, recording, numbers, check)
@@ -85,19 +85,6 @@ class GraphLoop:
         finally:
             checked(cuda.cuGraphDestroy(graph))
             checked(cuda.cuGraphDestroy(recording))
-
-    def recorded_work(
-        self, work: Callable[[], Sequence[PlacedNumber]]
-    ) -> tuple[Any, Sequence[PlacedNumber]]:
-        """The graph of the work, and the numbers of its check."""
-        gpu = self.gpu
-        gpu.begin_capture(self.stream)
-        try:
-            numbers = work()
-        except BaseException:
-            gpu.drop_capture(self.stream)
-            raise
-        return gpu.captured(self.stream), numbers
 
     def add_loop(
         self, graph: Any, recording: Any, numbers: Sequence[PlacedNumber], check: Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import timetile
+from support.gpu_here import GpuHere
 from timetile import Field
 from timetile.dialects.temporal.reduce import IDENTITY
 from timetile.frontend import checked_pieces, unattended
@@ -22,6 +22,7 @@ from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.runners import PlanesRunner
 from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.kernels.loop_ends import Comparison, begin_text, check_text
+from timetile.runtime.program import checked_turns
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 
@@ -54,16 +55,9 @@ class LoopHere:
         """Check until an outcome changes."""
         rows: list[list[Any]] = []
         while len(rows) < most and not self.ended:
-            rows.append([number for number, _ in self.work()])
-            self.ended = any(
-                self.outcome(each, rows[-1]) != each.holds for each in self.comparisons
-            )
+            rows.append([np.asarray(number).item() for number, _ in self.work()])
+            self.ended = any(each.outcome(rows[-1]) != each.holds for each in self.comparisons)
         self.under_way.append((np.array(rows).reshape(-1, self.numbers), self.ended))
-
-    def outcome(self, made: Comparison, row: Sequence[Any]) -> bool:
-        """The outcome of a comparison."""
-        other = row[int(made.other)] if made.is_place else made.other
-        return bool(getattr(operator, made.kind)(row[made.number], other))
 
     def taken(self) -> tuple[Any, bool]:
         """The first launch."""
@@ -84,7 +78,8 @@ class NowherePlaced:
 class PlacedHere:
     """A run in place, as if on a GPU."""
 
-    gpu = stream = None
+    gpu = GpuHere(is_fast=True)
+    stream = 0
 
     def __init__(self, run: StateRun):
         self.run = run
@@ -207,10 +202,14 @@ def test_a_run_ends_at_the_step_and_with_the_bits_of_one_checked_by_the_host(
     assert seen[: len(wanted)] == wanted and len(seen) <= len(wanted) + 1
 
 
-def test_a_run_without_an_end_makes_all_steps(here: None):
+def test_a_run_without_an_end_makes_all_steps(monkeypatch: pytest.MonkeyPatch, here: None):
     model, seen = jacobi.on(executor="cpu", cache=False), list[Any]()
     ended = model.advance({"u": np.ones((9, 9))}, 43, every=4, until=tolerance(seen))
     assert (ended.steps, ended.stopped) == (4, True)
+    # Inside of the condition of a run led by the host passes make the numbers.
+    monkeypatch.setattr(PlacedHere.gpu, "led", 1)
+    monkeypatch.setattr(checked_pieces, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(unattended, "CheckedPiece", None)
     ended = model.advance({"u": np.eye(9)}, 43, every=4, until=never)
     assert (ended.steps, ended.stopped, LoopHere.made) == (43, False, 1)
 
@@ -241,9 +240,18 @@ class PieceHere(CheckedPiece):
             found = staying.numbers(arrays, run.scalars, run.stream)
             places[len(places) - len(found) :] = found
 
+    def work(self, launches: Launches, buffers: Sequence[Any]) -> None:
+        PlacedHere.gpu.give(self.stream, lambda: super(PieceHere, self).work(launches, buffers))
+
     def number_in(self, room: MarkedCells, program: CompiledProgram, runner: None) -> Any:
         number = next(n for n, each in zip(self.numbers, self.rooms) if each is room)
-        return reduced(number.kind, room.data), number.dtype
+        found = np.zeros(1, number.dtype)
+
+        def reduce() -> None:
+            found[0] = reduced(number.kind, room.data)
+
+        PlacedHere.gpu.give(self.stream, reduce)
+        return found, number.dtype
 
     def close(self) -> None:
         """Nothing is held."""
@@ -269,8 +277,8 @@ def beside(u: Field, around: Field):
 @pytest.mark.parametrize(
     ("step", "condition", "every", "steps", "is_together"),
     [
-        (jacobi, tolerance, 10, 143, True),
-        (jacobi, spread, 8, 143, True),
+        (jacobi, tolerance, 10, 113, True),
+        (jacobi, spread, 8, 113, True),
         # Launches of several steps store no field without later readers.
         (beside, tolerance, 10, 70, False),
     ],
@@ -284,7 +292,7 @@ def test_the_last_launch_before_a_check_makes_the_numbers_of_a_pass(
     steps: int,
     is_together: bool,
 ):
-    start = np.random.default_rng(4).uniform(-1, 1, (14, 83))
+    start = np.random.default_rng(4).uniform(-1, 1, (12, 43))
     model, found = step.on(executor="planes", depth=3), list[tuple[Any, ...]]()
     made: list[CheckedPiece] = []
 
@@ -294,14 +302,19 @@ def test_the_last_launch_before_a_check_makes_the_numbers_of_a_pass(
 
     monkeypatch.setattr(unattended, "CheckedPiece", piece)
     monkeypatch.setattr(checked_pieces, "PREPARED_SECONDS", 0.0)
-    for worth in (0.0, float("inf")):
+    monkeypatch.setattr(checked_turns, "MOST_LATE", 2)
+    for worth, is_fast in ((float("inf"), False), (0.0, True), (0.0, False)):
+        monkeypatch.setattr(PlacedHere, "gpu", GpuHere(is_fast=is_fast))
         monkeypatch.setattr(checked_pieces, "WORTH_SECONDS", worth)
         seen: list[Any] = []
         fields = dict.fromkeys(step.step.fields, start)
         ended = model.advance(fields, steps, every=every, until=condition(seen))
         cells = [ended[name].tobytes() for name in fields]
         found.append((ended.steps, ended.stopped, cells, seen))
-    assert found[0] == found[1] and bool(made) == is_together
+        assert PlacedHere.gpu.is_done
+    assert found[0] == found[1] == found[2]
+    # Passes, and a GPU that waits for the host at two checks, make a loop in a graph.
+    assert (len(made), LoopHere.made) == (3, 2) if is_together else not made
 
 
 @pytest.mark.skipif(not assembles("sm_90"), reason="needs an assembler")

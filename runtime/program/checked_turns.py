@@ -1,0 +1,125 @@
+"""Turns of steps between two checks, led by the host: the GPU waits for no check.
+
+The host decides after each check whether a turn follows. Meanwhile the GPU makes the first launch
+of the next turn: it reads the newest values, and writes buffers that hold no values for a later
+step. After a check that ends the run the newest values still lie where they lay.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from timetile.runtime.device.gpu import ROW_BYTES
+from timetile.runtime.device.gpu_memory import WorkResult
+from timetile.runtime.kernels.loop_ends import Comparison
+from timetile.runtime.program.graph_loop import PlacedNumber
+
+MOST_NUMBERS = ROW_BYTES // 8
+"""Most numbers of a check."""
+
+MOST_LATE = 8
+"""Checks in a row after which the GPU had to wait for the host, until the host gives up."""
+
+CELLS: dict[int, Any] = {4: ctypes.c_float, 8: ctypes.c_double}
+"""The types of numbers, by bytes."""
+
+
+class CheckedTurns:
+    """
+    Turns on a stream. `first` gives the first launch of a turn to the stream, and `rest` the others
+    with the numbers of the check, whose places it returns; the stream records both once. Raises
+    RuntimeError where it cannot.
+    """
+
+    def __init__(
+        self,
+        gpu: Any,
+        stream: int,
+        first: Callable[[], object],
+        rest: Callable[[], Sequence[PlacedNumber]],
+        comparisons: Sequence[Comparison],
+    ):
+        self.gpu, self.stream, self.comparisons = gpu, stream, comparisons
+        self.late = 0
+        """Checks in a row that the GPU waited for."""
+        self.done: Any = None
+        """An event after a turn, for the copies of its numbers."""
+        self.ahead: Any = None
+        """An event after the first launch of the next turn."""
+        self.known: Any = None
+        """An event after the copies."""
+        self.graphs: list[Any] = []
+        self.numbers: Sequence[PlacedNumber] = []
+        self.beside, self.room = gpu.take_side()
+        try:
+            self.record(first)
+            self.numbers = self.record(rest)
+        except BaseException:
+            self.close()
+            raise
+
+    def record(self, work: Callable[[], WorkResult]) -> WorkResult:
+        """Record a graph of some work. Returns what the work returns."""
+        graph, made = self.gpu.recorded(self.stream, work)
+        self.graphs.append(self.gpu.instantiated(graph))
+        return made
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the GPU waited for the host at every check of late."""
+        return self.late >= MOST_LATE
+
+    def begin(self, *, more: bool) -> None:
+        """Give the first turn to the GPU; `more`: another may follow."""
+        self.gpu.launch_graph(self.graphs[0], self.stream)
+        self.give(more=more)
+
+    def go_on(self, *, more: bool) -> None:
+        """Give the next turn to the GPU, which has its first launch; `more`: another may follow."""
+        self.late = self.late + 1 if self.gpu.has_passed(self.ahead) else 0
+        self.give(more=more)
+
+    def give(self, *, more: bool) -> None:
+        """
+        Give the rest of a turn to the GPU, and the first launch of the next. Copies of the numbers
+        are work of another stream.
+        """
+        gpu, (first, rest) = self.gpu, self.graphs
+        gpu.launch_graph(rest, self.stream)
+        self.done = gpu.mark(self.done, self.stream)
+        if more:
+            gpu.launch_graph(first, self.stream)
+            self.ahead = gpu.mark(self.ahead, self.stream)
+        gpu.wait_for_event(self.beside, self.done)
+        for place, (pointer, dtype) in enumerate(self.numbers):
+            gpu.begin_download(self.room + 8 * place, pointer, dtype.itemsize, self.beside)
+        self.known = gpu.mark(self.known, self.beside)
+
+    def row(self) -> tuple[float, ...]:
+        """Wait for the check of the turn given last: its numbers."""
+        self.gpu.wait_for(self.known)
+        places = range(self.room, self.room + 8 * len(self.numbers), 8)
+        return tuple(
+            CELLS[np.dtype(dtype).itemsize].from_address(place).value
+            for place, (_, dtype) in zip(places, self.numbers)
+        )
+
+    def goes_on(self, row: Sequence[float]) -> bool:
+        """Whether each comparison of numbers has the given outcome."""
+        return all(each.outcome(row) == each.holds for each in self.comparisons)
+
+    def close(self) -> None:
+        """Give back graphs and events, after all launches are done."""
+        gpu = self.gpu
+        gpu.synchronize(self.stream)
+        gpu.synchronize(self.beside)
+        for event in (self.done, self.ahead, self.known):
+            if event is not None:
+                gpu.destroy_event(event)
+        for graph in self.graphs:
+            gpu.free_graph(graph)
+        gpu.give_side((self.beside, self.room))
