@@ -322,8 +322,7 @@ class RimParameters:
     dividing: Mapping[int, float]
     """
     Added where several levels of 8-byte cells end in a quotient, of stars or of sums of planes: the
-    rim has one loop, with guards along all axes and a branch for each level, where levels of a star
-    share branches inside.
+    rim has one loop, with guards along all axes, and more branches of quotients than inside.
     """
 
 
