@@ -348,7 +348,7 @@ def main() -> None:
     profiles = RESULTS / "h200-profiles.json"
     if profiles.exists():
         text = replace(text, "table profiles", profiles_section(json.loads(profiles.read_text())))
-    programs = RESULTS / "real-programs-h200.json"
+    programs = RESULTS / "real-programs.json"
     if programs.exists():
         report = json.loads(programs.read_text())
         made = targets_section(report["rows"], report["copy_tb_per_s"])
