@@ -42,3 +42,20 @@ tile.kernel @columns(%src: !stencil.field<[0,64]x[0,320]xf32>, %dst: !stencil.fi
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 0>
   tile.store %u to %dst number maximum : !tile.queue<f32, lag 0>, !stencil.field<[0,64]x[0,320]xf32>
 }
+
+// -----
+
+// Threads that read memory keep nothing from plane to plane.
+
+func.func private @same(%a: f32) -> f32 {
+  func.return %a : f32
+}
+
+// CHECK: tile.store in @memory: a kernel whose threads read memory writes cells, no numbers
+tile.kernel @memory(%src: !stencil.field<[0,64]x[0,64]xf32>, %dst: !stencil.field<[0,64]x[0,64]xf32>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]> variants [#tile.variant<axes [1], planes 64>] {
+  %u = tile.load %src at [0, 0] home #tile.memory : !tile.queue<f32, lag 0>
+  %v = tile.apply @same(%u[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 0>
+  tile.store %v to %dst number maximum : !tile.queue<f32, lag 0>, !stencil.field<[0,64]x[0,64]xf32>
+}
