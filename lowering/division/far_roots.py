@@ -71,8 +71,9 @@ class FarRoots(Sequences):
 
     def root(self, x: SSAValue) -> SSAValue:
         """A square root."""
-        least = self.bounds.at_least(x)
-        is_small = None if least is not None and least >= 2.0**-FAR else self.less(x, 2.0**-FAR)
+        least, is_small = self.bounds.at_least(x), None
+        if least is None or least < 2.0**-FAR:
+            is_small = self.less(x, self.constant(2.0**-FAR, f64))
         is_large = self.emit.add(arith.CmpfOp(x, self.constant(2.0**FAR, f64), "oge")).result
         scaled = self.by_power(x, POWER, -POWER, (is_small, is_large))
         guess = self.emit.add(simt.ReciprocalRootOp(scaled)).result
@@ -81,8 +82,7 @@ class FarRoots(Sequences):
         rest = self.fma(first, self.negative(first), scaled)
         root = self.fma(rest, self.multiply(about, self.constant(0.5, f64)), first)
         back = self.by_power(root, -POWER // 2, POWER // 2, (is_small, is_large))
-        is_number = self.emit.add(arith.CmpfOp(guess, guess, "oeq")).result
-        special = self.emit.select(is_number, x, guess)
+        special = self.emit.select(self.equal(guess, guess), x, guess)
         result = self.emit.select(self.is_normal(guess, signed=False), back, special)
         self.roots[result] = FarRoot(root, about, guess, is_small, is_large)
         return result
@@ -92,7 +92,7 @@ class FarRoots(Sequences):
         known = self.roots[root]
         step = self.second_order(known.root, known.about)
         rest = self.error(known.root, step)
-        is_below = self.emit.add(arith.CmpfOp(rest, self.constant(LAST_BIT / 2, f64), "oeq")).result
+        is_below = self.equal(rest, self.constant(LAST_BIT / 2, f64))
         above = self.multiply(step, self.constant(1 + LAST_BIT, f64))
         inverse = self.emit.select(is_below, above, step)
         back = self.by_power(inverse, POWER // 2, -POWER // 2, (known.is_small, known.is_large))
@@ -110,7 +110,3 @@ class FarRoots(Sequences):
                 return (
                     self.reciprocal(operands[1]) if is_one and operands[1] in self.roots else None
                 )
-
-    def less(self, a: SSAValue, b: float) -> SSAValue:
-        """Whether a number is less than a known number; false for a NaN."""
-        return self.emit.add(arith.CmpfOp(a, self.constant(b, f64), "olt")).result

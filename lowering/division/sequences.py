@@ -46,6 +46,14 @@ class Sequences:
         """The negated value, made once."""
         return self.once("negative", a, lambda: (self.emit.add(arith.NegfOp(a)).result,))[0]
 
+    def less(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Whether a number is less than another; false for a NaN."""
+        return self.emit.add(arith.CmpfOp(a, b, "olt")).result
+
+    def equal(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Whether two numbers are equal; false for a NaN."""
+        return self.emit.add(arith.CmpfOp(a, b, "oeq")).result
+
     def halves(self, value: SSAValue) -> tuple[SSAValue, ...]:
         """The lower and the upper word of an FP64 number."""
         return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))

@@ -68,11 +68,3 @@ class TinyNumerators(Sequences):
         other = self.fma(off, self.constant(2.0, f64), nearest)
         wrong = self.emit.binary(arith.AndIOp, is_middle, is_beyond)
         return self.emit.select(wrong, other, nearest)
-
-    def less(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Whether a number is less than another; false for a NaN."""
-        return self.emit.add(arith.CmpfOp(a, b, "olt")).result
-
-    def equal(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Whether two numbers are equal."""
-        return self.emit.add(arith.CmpfOp(a, b, "oeq")).result
