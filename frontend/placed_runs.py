@@ -54,11 +54,11 @@ class PlacedRun:
     @staticmethod
     def of(run: StateRun) -> PlacedRun | None:
         """
-        The run on its GPU; None without a GPU, and for runs with points, whose lists lie beside the
-        arrays.
+        The run on its GPU; None without a GPU, for runs in parts, whose arrays are NumPy's, and for
+        runs with points, whose lists lie beside the arrays.
         """
         program: Any = run.program if type(run) is StateRun else None
-        if not isinstance(program, CompiledProgram) or program.executor != "gpu":
+        if type(program) is not CompiledProgram or program.executor != "gpu":
             return None
         if run.points:
             return None

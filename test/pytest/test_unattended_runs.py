@@ -16,6 +16,7 @@ from timetile.frontend import checked_pieces, unattended
 from timetile.frontend.checked_pieces import CheckedPiece
 from timetile.frontend.checked_programs import Launches
 from timetile.frontend.numbers import NumberProgram
+from timetile.frontend.placed_runs import PlacedRun
 from timetile.frontend.runs import StateRun
 from timetile.runtime.arithmetic.reductions import reduced
 from timetile.runtime.executors.homes import MarkedCells
@@ -24,6 +25,8 @@ from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.kernels.loop_ends import Comparison, begin_text, check_text
 from timetile.runtime.program import checked_turns
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 
 
 class LoopHere:
@@ -323,3 +326,10 @@ def test_the_kernels_of_a_loop_assemble():
     comparisons = [Comparison(0, "lt", 1e-6, False, False), Comparison(1, "ne", 0, True, True)]
     for text in (begin_text("sm_90"), check_text(types, comparisons, "sm_90")):
         assert assemble(text, "sm_90").spill_bytes == 0
+
+
+@pytest.mark.parametrize("kind", [PartedProgram, RankedGpuProgram])
+def test_runs_in_parts_are_placed_on_no_gpu(kind: type[CompiledProgram]):
+    run, program = object.__new__(StateRun), object.__new__(kind)
+    run.program, program.executor = program, "gpu"
+    assert PlacedRun.of(run) is None
