@@ -50,6 +50,8 @@ class DrawnFields:
         default_factory=dict[str, tuple[tuple[FieldSide, FieldSide], ...]]
     )
     """The sides of each field with a boundary other than `keep`."""
+    scales: dict[str, float] = field(default_factory=dict[str, float])
+    """The greatest magnitude of fields of floats, unless 1."""
 
     @property
     def targets(self) -> list[str]:
@@ -70,7 +72,8 @@ class DrawnFields:
             if kind == "bool":
                 found[name] = rng.random(shape) < 0.5
             elif is_float(kind):
-                found[name] = rng.uniform(-1, 1, shape).astype(dtype_of(kind))
+                scale = self.scales.get(name, 1)
+                found[name] = (rng.uniform(-1, 1, shape) * scale).astype(dtype_of(kind))
             else:
                 ends = np.iinfo(kind)
                 found[name] = rng.integers(ends.min, ends.max, shape, np.dtype(kind), endpoint=True)
@@ -91,7 +94,8 @@ class DrawnFields:
     def text(self) -> str:
         """The fields, a line each."""
         lines = [
-            f"{name}: {kind}, {self.narrow.get(name, 'all axes')}, {self.sides.get(name)}"
+            f"{name}: {kind}, {self.narrow.get(name, 'all axes')}, {self.sides.get(name)}, "
+            f"up to {self.scales.get(name, 1)}"
             for name, kind in self.types.items()
         ]
         return "\n".join([f"shape {self.shape}", *lines])

@@ -20,6 +20,9 @@ from timetile.frontend.boundaries import FieldSide
 SHAPES: dict[int, tuple[int, ...]] = {1: (71,), 2: (9, 41), 3: (6, 7, 37)}
 """The largest arrays, by the number of axes."""
 
+SCALES = {"float32": (1e-36, 1e-30, 1e30), "float64": (1e-300, 1e-160, 1e150)}
+"""Magnitudes far from 1: quotients and roots of such numbers have code of their own."""
+
 MOST_OPERATIONS = 120
 """
 Operations of a step's cells at most: compilation searches schedules for a time that grows with the
@@ -50,7 +53,7 @@ STORED = ("float16", "bfloat16", "float16", "float32", "float64")
 def drawn_fields(random: Random, floats: Sequence[str] = FLOATS) -> DrawnFields:
     """Fields of one to three axes."""
     rank = random.randint(1, 3)
-    shape = tuple(random.randint(5, largest) for largest in SHAPES[rank])
+    shape = drawn_shape(random, rank)
     types: dict[str, str] = {"u": random.choice(floats)}
     if random.random() < 0.3:
         types["v"] = random.choice(floats)
@@ -72,7 +75,20 @@ def drawn_fields(random: Random, floats: Sequence[str] = FLOATS) -> DrawnFields:
         for name, pairs in sides.items()
         if any(side is not Kind.KEEP for pair in pairs for side in pair)
     }
-    return DrawnFields(shape, types, narrow, sides)
+    scales = {
+        name: random.choice(SCALES[kind])
+        for name, kind in types.items()
+        if kind in SCALES and random.random() < 0.15
+    }
+    return DrawnFields(shape, types, narrow, sides, scales)
+
+
+def drawn_shape(random: Random, rank: int) -> tuple[int, ...]:
+    """A shape, whose rows often end at the end of a vector, a cell before or a cell behind."""
+    *others, row = (random.randint(5, largest) for largest in SHAPES[rank])
+    if random.random() < 0.5:
+        row = max(5, row // 4 * 4 + random.randint(-1, 1))
+    return (*others, row)
 
 
 def drawn_model(random: Random, floats: Sequence[str] = FLOATS) -> DrawnModel:

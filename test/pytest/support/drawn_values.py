@@ -118,6 +118,8 @@ def evaluated(node: Node, around: Around) -> Any:
             return parts[0] / (abs(parts[1]) + 1)
         case "root":
             return np.sqrt(abs(parts[0]))
+        case "one by root":
+            return 1 / np.sqrt(abs(parts[0]) + 0.5)
         case "floor":
             return np.floor(parts[0])
         case "absolute":
@@ -146,6 +148,8 @@ def operated(word: str, a: Any, b: Any) -> Any:
             return a - b
         case "*":
             return a * b
+        case "/":
+            return a / b
         case "//":
             return a // b
         case "%":

@@ -9,6 +9,9 @@ import numpy as np
 
 from support.drawn_values import Node, is_float
 
+DIVISORS = (118, 3.0, -7.0, 2, 0.1, 49, 1e-3, 1e30, -1e-30)
+"""Divisors whose quotients are products, with and without a correction, exact or far from 1."""
+
 
 class Grower:
     """
@@ -81,6 +84,12 @@ class Grower:
             return Node("scalar", (), self.random.choice(self.scalars))
         return Node("number", (), self.random.choice((0.5, -1.25, 3.0, 2, -0.0, 0.1, 1e-3)))
 
+    def divisor(self) -> Node:
+        """A number or a scalar other than zero."""
+        if self.random.random() < 0.3:
+            return Node("scalar", (), self.random.choice(self.scalars))
+        return Node("number", (), self.random.choice(DIVISORS))
+
     def of_scalars(self, depth: int) -> Node:
         """Quotients, roots and products of scalars, equal for all cells."""
         scalar = Node("scalar", (), self.random.choice(self.scalars))
@@ -105,15 +114,18 @@ class Grower:
             return Node(self.random.choice("+-*"), (first, self.number(depth - 1)))
         if draw < 0.5:
             return Node(self.random.choice("+-*"), (first, self.plain_number()))
-        if draw < 0.58:
+        if draw < 0.56:
             return Node("quotient", (first, self.number(depth - 1)))
-        if draw < 0.66:
+        if draw < 0.63:
+            return Node("/", (first, self.divisor()))
+        if draw < 0.68:
             return Node("power", (first,), self.random.randint(2, 8))
-        if draw < 0.74:
+        if draw < 0.75:
             chosen = self.random.choice((first, self.plain_number()))
             return Node("where", (self.condition(depth - 1), first, chosen))
         if draw < 0.82:
-            return Node(self.random.choice(("root", "floor", "absolute")), (first,))
+            word = self.random.choice(("root", "one by root", "floor", "absolute"))
+            return Node(word, (first,))
         if draw < 0.88:
             word = self.random.choice(("maximum", "minimum"))
             return Node(word, (first, self.number(depth - 1)))
@@ -130,8 +142,10 @@ class Grower:
             return Node(self.random.choice("+-*"), (first, self.temporary(depth - 1)))
         if draw < 0.7:
             return Node(self.random.choice("+-*"), (first, self.plain_number()))
-        if draw < 0.8:
+        if draw < 0.76:
             return Node("quotient", (first, self.temporary(depth - 1)))
+        if draw < 0.8:
+            return Node("/", (first, self.divisor()))
         return Node(self.random.choice(("root", "floor", "absolute")), (first,))
 
     def integer(self, depth: int) -> Node:

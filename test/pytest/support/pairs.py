@@ -23,7 +23,7 @@ from support.drawn_models import Drawn
 from support.drawn_points import drawn_points
 from support.drawn_sequences import drawn_sequence
 from support.drawn_steps import STORED, drawn_model, repeating_model
-from support.drawn_stops import drawn_stop
+from support.drawn_stops import checks_of_any_number, drawn_stop
 from support.drawn_sums import drawn_sums
 from support.drawn_sweeps import swept_model
 from support.few_schedules import drawn_schedules
@@ -88,8 +88,14 @@ class Pair:
         return nullcontext() if self.choice is None else drawn_schedules(Random(self.choice))
 
     def thresholds(self) -> AbstractContextManager[None]:
-        """The least sizes for which a program is changed: drawn layers are small."""
-        return layers_of_any_size() if self.family == "layers" else nullcontext()
+        """The least sizes and times for which a program is changed: drawn ones are less."""
+        match self.family:
+            case "layers":
+                return layers_of_any_size()
+            case "stops":
+                return checks_of_any_number()
+            case _:
+                return nullcontext()
 
 
 @st.composite
