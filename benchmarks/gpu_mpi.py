@@ -51,7 +51,10 @@ CLI = "import sys; from timetile.runtime.cli import main; sys.exit(main())"
 """The command line, without an installed script."""
 
 FEWER = (48, 64, 64)
-"""The domain of the large program on cores, and on a shared GPU."""
+"""The domain of the large program on cores, on a shared GPU, and with `--fewer`."""
+
+FEWER_VARIABLE = "TIMETILE_BENCHMARK_FEWER"
+"""Set for the processes by `--fewer`."""
 
 
 def dies() -> None:
@@ -85,7 +88,7 @@ def say(text: str) -> None:
 def programs(comm: Any) -> dict[str, tuple[str, int]]:
     """The programs and their steps, the large one of fewer cells without a GPU for each process."""
     known = runs()
-    if gpu_count() < comm.size:
+    if gpu_count() < comm.size or FEWER_VARIABLE in os.environ:
         known["large"] = source("j3d7pt", FEWER, "f32")[0], known["large"][1]
     return known
 
@@ -229,6 +232,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--shared", action="store_true", help="meet by counts on a shared GPU")
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS, help="parts by name")
+    parser.add_argument("--fewer", action="store_true", help="let the large program have few cells")
     parser.add_argument("--limit", type=float, default=100.0, help="seconds of a part's processes")
     parser.add_argument("--mpiexec", default="", metavar="PATH", help="starts the processes")
     parser.add_argument("--part", choices=("programs", *ENDS), help="run a part, in a process")
@@ -239,6 +243,8 @@ def main() -> None:
     """Start processes for all parts of the check; within a process, run one."""
     given, wrong = options(), list[str]()
     shared = ["--shared"] if given.shared else []
+    if given.fewer:
+        os.environ[FEWER_VARIABLE] = "1"
     if given.part is not None:
         run_part(given.part, shared=given.shared)
         return
