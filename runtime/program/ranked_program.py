@@ -82,10 +82,11 @@ def check_agreement(peers: Peers, digest: str) -> None:
         parts = dict(zip(own, word.split()))
         different = [mine.partition("=")[0] for mine, other in parts.items() if mine != other]
         if different:
-            different = [name for name in different if name != ALL] or ["the arguments"]
+            # Steps are an argument, and the length of the run.
+            names = dict.fromkeys(name for name in different if name != ALL) or ["the arguments"]
             raise RankError(
                 f"nothing has run, as ranks 0 and {rank} of {peers.count} differ in "
-                f"{', '.join(different)}; give every rank the same"
+                f"{', '.join(names)}; give every rank the same"
             )
 
 

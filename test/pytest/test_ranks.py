@@ -259,16 +259,16 @@ def test_more_ranks_than_cells_are_refused():
     assert any("run on fewer ranks" in str(error) for error in errors.values())
 
 
-def test_ranks_with_other_arrays_are_refused_before_the_run():
+def test_ranks_with_other_arguments_are_refused_before_the_run():
     def run(peers: ThreadPeers) -> None:
         program = Ranks(2).compiled(HEAT, peers)
-        arguments = heat_arguments()
+        arguments = heat_arguments(steps=5 + peers.rank)
         arguments[0][3, 3] += peers.rank
-        program(*arguments)
+        program(*arguments, steps=5 + peers.rank)
 
     errors = refused(2, run)
     assert {str(error) for error in errors.values()} == {
-        "nothing has run, as ranks 0 and 1 of 2 differ in u; give every rank the same"
+        "nothing has run, as ranks 0 and 1 of 2 differ in steps, u; give every rank the same"
     }
     assert len(errors) == 2
 
