@@ -12,8 +12,12 @@ PACKAGES = ("xdsl", "numpy", "cuda-bindings")
 """Packages whose versions are written into every file."""
 
 
+def versions() -> dict[str, str]:
+    """The versions of packages."""
+    return {package: version(package) for package in PACKAGES}
+
+
 def write_report(path: Path, about: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write facts about a run, versions and rows."""
-    versions = {package: version(package) for package in PACKAGES}
-    text = json.dumps({**about, **versions, "rows": list(rows)}, indent=1)
+    text = json.dumps({**about, **versions(), "rows": list(rows)}, indent=1)
     path.write_text(text + "\n")

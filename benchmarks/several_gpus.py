@@ -23,6 +23,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -32,8 +33,11 @@ from typing import Any
 
 from measure import commit
 from placed_runs import Run, prepared
+from reports import versions
 from rows import described
 from scaling_cases import DOMAINS, ROUNDS, Case
+
+from timetile.runtime.machine.driver import Unavailable, checked, driver
 
 SECONDS = {"fill": 0.1, "small": 0.05}
 """The least time of a timed run, unless given."""
@@ -74,13 +78,32 @@ def measured(case: Case) -> list[dict[str, Any]]:
         return [{**asdict(case), "error": described(error)}]
 
 
+def call_of() -> dict[str, Any]:
+    """The command of this call, the driver, and the versions of packages."""
+    cuda = driver()
+    number = 0 if isinstance(cuda, Unavailable) else int(checked(cuda.cuDriverGetVersion()))
+    command = " ".join(["python", *without_places(sys.argv)])
+    return {"command": command, "driver": number, "versions": versions()}
+
+
+def without_places(words: Sequence[str]) -> list[str]:
+    """A command without the file and the commit, which differ from machine to machine."""
+    named = ("--out", "--commit")
+    pairs = zip(["", *words], words)
+    return [word for before, word in pairs if word not in named and before not in named]
+
+
 class Report:
-    """The rows, written to a file as they come."""
+    """
+    The rows, written to a file as they come. `calls`: by commit, the commands that rows came from,
+    with their versions.
+    """
 
     def __init__(self, path: Path, of: str):
         self.path, self.commit = path, of
         self.known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         self.rows: list[dict[str, Any]] = self.known.get("rows", [])
+        self.known.setdefault("calls", {}).setdefault(of, []).append(call_of())
 
     def add(self, row: dict[str, Any]) -> None:
         """Write a row, in place of an older row of equal kind."""
