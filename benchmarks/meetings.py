@@ -95,9 +95,8 @@ class Runner:
     def captured(self, work: Callable[[], None]) -> Any:
         """The graph of some work."""
         self.on.enter()
-        self.on.begin_capture(self.stream)
-        work()
-        return self.on.end_capture(self.stream)
+        graph, _ = self.on.recorded(self.stream, work)
+        return self.on.instantiated(graph)
 
 
 def busy(site: Runner, ns: int) -> None:

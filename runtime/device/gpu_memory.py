@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -26,6 +27,14 @@ PEER_ACCESS_ALREADY_ENABLED = 704
 """The driver's answer to a second request for access to a device."""
 
 WorkResult = TypeVar("WorkResult")
+
+
+@dataclass
+class Recorded:
+    """Recorded work of streams."""
+
+    graph: Any = None
+    """The graph, once all work is recorded."""
 
 
 class GpuMemory:
@@ -221,15 +230,6 @@ class GpuMemory:
 
     # Graphs of the work of several streams.
 
-    def begin_capture(self, stream: int) -> None:
-        """Record the work of a stream in a graph, and of streams that wait for recorded events."""
-        mode = self.cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        checked(self.cuda.cuStreamBeginCapture(stream, mode))
-
-    def end_capture(self, stream: int) -> Any:
-        """The recorded work, as a graph to launch."""
-        return self.instantiated(self.captured(stream))
-
     def instantiated(self, graph: Any) -> Any:
         """A graph to launch, in place of a recorded one."""
         try:
@@ -237,19 +237,27 @@ class GpuMemory:
         finally:
             checked(self.cuda.cuGraphDestroy(graph))
 
-    def recorded(self, stream: int, work: Callable[[], WorkResult]) -> tuple[Any, WorkResult]:
-        """The graph of the work given to a stream, to add to another, and what `work` returns."""
-        self.begin_capture(stream)
+    @contextlib.contextmanager
+    def recording(self, stream: int) -> Generator[Recorded]:
+        """
+        Record the work given to a stream, and to streams that wait for recorded events: behind the
+        block a graph to add to another.
+        """
+        mode = self.cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        checked(self.cuda.cuStreamBeginCapture(stream, mode))
+        found = Recorded()
         try:
-            made = work()
+            yield found
         except BaseException:
             self.drop_capture(stream)
             raise
-        return self.captured(stream), made
+        found.graph = checked(self.cuda.cuStreamEndCapture(stream))
 
-    def captured(self, stream: int) -> Any:
-        """The recorded work, as a graph to add to another."""
-        return checked(self.cuda.cuStreamEndCapture(stream))
+    def recorded(self, stream: int, work: Callable[[], WorkResult]) -> tuple[Any, WorkResult]:
+        """The graph of the work given to a stream, to add to another, and what `work` returns."""
+        with self.recording(stream) as found:
+            made = work()
+        return found.graph, made
 
     def drop_capture(self, stream: int) -> None:
         """Stop recording after a failure, whatever the driver says."""

@@ -21,8 +21,9 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from timetile.runtime.device.gpu_memory import Recorded
 from timetile.runtime.ranks.peers import RankError
-from timetile.runtime.ranks.sites import Recorded, Site
+from timetile.runtime.ranks.sites import Site
 
 LAUNCHES_OF_A_GRAPH = 32
 """Least number of launches in a graph, on each part: streams meet at the ends of a graph."""

@@ -21,6 +21,7 @@ from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
+from timetile.runtime.device.gpu_memory import Recorded
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -35,7 +36,7 @@ from timetile.runtime.ranks.gpu_meetings import (
 from timetile.runtime.ranks.nccl_link import NcclLink, new_name, why_no_nccl
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy
-from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded, RimLink
+from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, RimLink
 
 AHEAD = 8
 """Exchanges between processes that the host is ahead of the GPU."""
@@ -286,17 +287,14 @@ class GpuSite:
     @contextmanager
     def recording(self) -> Generator[Recorded]:
         """Work put on the stream and on streams behind is recorded in a graph."""
-        found, self.is_recording = Recorded(), True
+        self.is_recording = True
         self.device.enter()
-        self.device.begin_capture(self.stream)
         try:
-            yield found
-        except BaseException:
-            self.device.drop_capture(self.stream)
-            raise
+            with self.device.recording(self.stream) as found:
+                yield found
         finally:
             self.is_recording = False
-        found.graph = self.device.end_capture(self.stream)
+        found.graph = self.device.instantiated(found.graph)
 
     @contextmanager
     def marks_of_graph(self) -> Generator[None]:

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.device.gpu_memory import Recorded
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.peers import Peers
@@ -109,14 +110,6 @@ class MeetingSide(Protocol):
     def close(self) -> None:
         """Give back all of the side, after all work."""
         ...
-
-
-@dataclass
-class Recorded:
-    """Recorded work of streams."""
-
-    graph: Any = None
-    """The graph, once all work is recorded."""
 
 
 class Site(Protocol):

@@ -23,6 +23,7 @@ from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import KernelOp, LaunchOp
 from timetile.runtime.arithmetic.sweeps import BoxSlices, run_sweep
+from timetile.runtime.device.gpu_memory import Recorded
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.host.halos import HaloFrame, halos_differ
@@ -32,7 +33,7 @@ from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy, Pitches
-from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded
+from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside
 
 
 def boxes(cells: NDArray[Any], copy: BoxCopy, at: Pitches) -> list[NDArray[Any]]:
