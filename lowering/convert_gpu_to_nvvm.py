@@ -45,6 +45,7 @@ from timetile.lowering.gpu_to_nvvm.pointers import FunctionValues
 from timetile.lowering.gpu_to_nvvm.threads import check_numbers, thread_patterns
 from timetile.lowering.launch_facts import known_launch_facts
 from timetile.passes.diagnostics import refuse
+from timetile.passes.not_raised import BEFORE_THREADS, remark_without_loops
 from timetile.passes.patterns import Patterns, rewrite_once
 
 
@@ -95,6 +96,7 @@ class ConvertGpuToNvvmPass(ModulePass):
     name = "convert-gpu-to-nvvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, BEFORE_THREADS)
         for module in [m for m in op.ops if isinstance(m, gpu.ModuleOp)]:
             facts = known_launch_facts(module)
             for function in [f for f in module.body.block.ops if isinstance(f, gpu.FuncOp)]:

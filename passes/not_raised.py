@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import stencil
+from xdsl.dialects import gpu, stencil
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import LoopOp, SweepOp
 from timetile.passes.diagnostics import remark
+
+BEFORE_THREADS = "raise-time-loop,device-tiling,lower-tile-to-gpu"
+"""The passes to run before passes on a kernel's threads."""
 
 
 def remark_without_loops(item: ModulePass, module: ModuleOp, before: str) -> None:
@@ -15,8 +18,8 @@ def remark_without_loops(item: ModulePass, module: ModuleOp, before: str) -> Non
     Say that a pass finds nothing in a program of the stencil dialect without time loops; `before`
     names the passes to run before.
     """
-    # A loop comes early in a module, and ends the search.
-    if any(isinstance(op, LoopOp | SweepOp) for op in module.walk()):
+    # A loop, or a kernel made of one, comes early in a module, and ends the search.
+    if any(isinstance(op, LoopOp | SweepOp | gpu.ModuleOp) for op in module.walk()):
         return
     if any(isinstance(op, stencil.ApplyOp) for op in module.walk()):
         remark(

@@ -64,6 +64,7 @@ from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import is_approximate
 from timetile.passes.analysis.cells.known_divisors import inverse_of
 from timetile.passes.analysis.cells.pressure import value_words
+from timetile.passes.not_raised import BEFORE_THREADS, remark_without_loops
 
 MOST_WORDS = 48
 """
@@ -303,6 +304,7 @@ class ExpandDivisionPass(ModulePass):
     name = "expand-division"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, BEFORE_THREADS)
         for function in functions_of(op):
             block = function.body.block
             if any(is_expanded(inner) or is_approximate(inner) for inner in block.walk()):

@@ -46,6 +46,7 @@ from timetile.dialects.verified import block_of, terminator_of
 from timetile.lowering.threads.rewriting import functions_of, replace_results
 from timetile.lowering.tile_to_gpu.cells import copied
 from timetile.passes.analysis.cells.sharing import find, is_magnitude_use, is_shared, key_of
+from timetile.passes.not_raised import BEFORE_THREADS, remark_without_loops
 
 FIRST_CARRIED = 3
 """The number of a loop's operands before the carried values: bounds and step."""
@@ -308,6 +309,7 @@ class CarryCellsPass(ModulePass):
     name = "carry-cells"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, BEFORE_THREADS)
         for function in functions_of(op):
             loops = [inner for inner in function.walk() if isinstance(inner, scf.ForOp)]
             for loop in reversed(loops):

@@ -52,6 +52,7 @@ from xdsl.passes import ModulePass
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import GLOBAL_SPACE, address_space
 from timetile.lowering.threads.rewriting import blocks_inside
+from timetile.passes.not_raised import BEFORE_THREADS, remark_without_loops
 
 ANCHORED: frozenset[type[Operation]] = frozenset(
     {
@@ -206,6 +207,7 @@ class OrderThreadsPass(ModulePass):
     name = "order-threads"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, BEFORE_THREADS)
         for block in blocks_inside(op):
             if any(type(inner) is simt.MarkOp for inner in block.ops):
                 order_block(block)

@@ -31,6 +31,7 @@ from xdsl.passes import ModulePass
 
 from timetile.lowering.threads.rewriting import functions_of, replace_results
 from timetile.passes.analysis.cells.sharing import find_key, is_shared, key_of
+from timetile.passes.not_raised import BEFORE_THREADS, remark_without_loops
 
 
 def share_block(block: Block) -> None:
@@ -57,5 +58,6 @@ class ShareCellsPass(ModulePass):
     name = "share-cells"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, BEFORE_THREADS)
         for function in functions_of(op):
             share_block(function.body.block)

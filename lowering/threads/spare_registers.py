@@ -60,6 +60,7 @@ from timetile.dialects.simt.buffers import integer
 from timetile.dialects.tile import LANES
 from timetile.lowering.threads.rewriting import blocks_inside, functions_of
 from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.not_raised import BEFORE_THREADS, remark_without_loops
 
 LAST = 1
 """The number of a loop's operand with the end."""
@@ -192,6 +193,7 @@ class SpareRegistersPass(ModulePass):
     """Whether far rows that a loop stores get an index each."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, BEFORE_THREADS)
         for function in functions_of(op):
             loops = stream_loops(function)
             for loop in loops:
