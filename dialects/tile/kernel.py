@@ -313,7 +313,7 @@ class KernelOp(IRDLOperation):
             raise VerifyException("every queue has a home, or none has")
 
     def verify_stores(self) -> None:
-        """A field is stored once, and not loaded as data."""
+        """A field is stored once, and not loaded as data; numbers are of steps without points."""
         loaded = {op.data for op in self.stages if isinstance(op, LoadOp)}
         stored: set[SSAValue] = set()
         for op in self.stages:
@@ -323,6 +323,10 @@ class KernelOp(IRDLOperation):
                 raise VerifyException("a field is loaded as data and stored in one kernel")
             if op.field in stored:
                 raise VerifyException("a field is stored twice in one kernel")
+            if op.number is not None and any(
+                isinstance(stage, ApplyOp) and stage.points for stage in self.stages
+            ):
+                raise VerifyException("a kernel with points writes cells, no numbers")
             stored.add(op.field)
 
     # Written by hand: the region's arguments are named ahead of the region, and a directive of an

@@ -88,7 +88,6 @@ def warp_place(variant: VariantScope) -> SSAValue:
     """The place of the warp's number: that of the warp among all warps of all tiles."""
     emit, layout, thread = variant.emit, variant.code.layout, variant.code.thread
     if layout.pack.data > 1:
-        # Tiles of a spot of points have negative numbers.
-        return emit.add_int(thread.tile, variant.code.geometry.spot_tiles)
+        return thread.tile
     block = emit.add_int(emit.mul_int(thread.tile, layout.blocks), thread.rank)
     return emit.add_int(emit.mul_int(block, layout.warps), thread.warp_in_block)

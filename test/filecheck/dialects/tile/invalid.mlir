@@ -300,6 +300,22 @@ tile.kernel @store_numbers_of_a_box(%src: !stencil.field<[0,8]xf64>, %dst: !sten
 
 // -----
 
+// A spot of points has tiles before the first.
+func.func private @same(%a: f64) -> f64 {
+  func.return %a : f64
+}
+// CHECK: a kernel with points writes cells, no numbers
+tile.kernel @store_numbers_beside_points(%src: !stencil.field<[0,66]x[0,66]xf64>, %dst: !stencil.field<[0,66]x[0,66]xf64>,
+    %l: !stencil.field<[0,697]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %rows: i64)
+    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<capture 0>, #tile.role<capture 1>, #tile.role<capture 2>, #tile.role<series 0>]
+    steps 1 stream 0 bounds <[1, 1], [65, 65]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @same(%u[0, 0]) points(%rows, %l, %w, %f) uses [#temporal.points<inject 0 columns 2 of <[0, 0], [66, 66]>>] : !tile.queue<f64, lag 0>
+  tile.store %v to %dst number maximum : !tile.queue<f64, lag 0>, !stencil.field<[0,66]x[0,66]xf64>
+}
+
+// -----
+
 tile.kernel @store_rank(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
