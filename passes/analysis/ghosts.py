@@ -12,14 +12,15 @@ stale. For each buffer and each side of an axis, margins follow the updates of a
 - Buffers rotate after a step, and margins rotate with the buffers.
 
 The ghost zone of k steps is as wide as the widest margin after 1 to k steps: for one update of
-radius r, k * r. Only this file computes ghost zones.
+radius r, k * r. Where loops take turns, a step of one begins with what others left: each field,
+captured fields too, may have the margin of all steps before. Only this file computes ghost zones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from xdsl.ir import SSAValue
 
@@ -81,13 +82,17 @@ class StepMargins:
         """The roles whose buffers a step overwrites before any read."""
         return overwritten_roles(self.loop)
 
-    def after_step(self, margins: Sequence[Ghosts]) -> list[Ghosts]:
-        """The margins of the loop's arguments after a step, from margins before."""
+    def after_step(self, margins: Sequence[Ghosts], captured: Ghosts | None = None) -> list[Ghosts]:
+        """
+        The margins of the loop's arguments after a step, from margins before, and one of all
+        captured fields.
+        """
         args = self.loop.body.block.args
         none: Ghosts = (NO_GHOSTS,) * self.rank
         known: dict[SSAValue, Ghosts] = {
             arg: none if role in self.replaced else margins[role] for role, arg in enumerate(args)
         }
+        known |= dict.fromkeys(self.loop.captures, none if captured is None else captured)
         for update in self.loop.updates:
             reached = self.reach(update, known)
             for target in update.targets:
@@ -106,8 +111,7 @@ class StepMargins:
             extents = sizes_of(bounds)
             boundary = continued[tap.operand]
             taken = tap_distances(tap.offset, boundary, extents, self.unrolled)
-            own = known.get(source, none)
-            pairs = zip(own, taken)
+            pairs = zip(known[source], taken)
             reached = wider(reached, tuple((b + low, a + high) for (b, a), (low, high) in pairs))
         return reached
 
@@ -123,6 +127,21 @@ class StepMargins:
             yield widest
 
 
+def zones_of_turns(loops: Sequence[LoopOp], unrolled: tuple[int, ...]) -> Iterator[Ghosts]:
+    """The ghost zones of 1, 2, 3, ... steps, each of any of several loops."""
+    each_of = [StepMargins(loop, unrolled) for loop in loops]
+    widest: Ghosts = (NO_GHOSTS,) * each_of[0].rank
+    none = widest
+    while True:
+        before = widest
+        for margins in each_of:
+            # A sweep begins with fresh ghosts.
+            begin = before if margins.loop.sweep is None else none
+            found = margins.after_step([begin] * len(margins.loop.buffers), begin)
+            widest = reduce(wider, found, widest)
+        yield widest
+
+
 def overwritten_roles(loop: LoopOp) -> frozenset[int]:
     """
     The roles whose buffers a step overwrites before any read: each cell written by any step, in any
@@ -134,17 +153,21 @@ def overwritten_roles(loop: LoopOp) -> frozenset[int]:
 def replaces_changes(loop: LoopOp, role: int) -> bool:
     """Whether a step overwrites all changing cells of a role's buffer before any read."""
     args = loop.body.block.args
-    cycle = {args[other] for other in loop_rotation(loop).cycle_of(role)}
     field, written = CellBox.of(field_bounds(args[role])), list[CellBox]()
     for update in loop.updates:
         if args[role] in update.sources:
             break
         if args[role] in update.targets:
             written.append(CellBox.of(update.box))
-    changing = [
-        CellBox.of(update.box) & field for update in loop.updates if cycle & set(update.targets)
-    ]
+    changing = [box & field for box in changing_boxes(loop, role)]
     return bool(written) and all(is_covered(box, written) for box in changing)
+
+
+def changing_boxes(loop: LoopOp, role: int) -> list[CellBox]:
+    """The boxes of the updates of a role's buffer, and of those that take turns with it."""
+    args = loop.body.block.args
+    cycle = {args[other] for other in loop_rotation(loop).cycle_of(role)}
+    return [CellBox.of(update.box) for update in loop.updates if cycle & set(update.targets)]
 
 
 def exchanged_roles(loop: LoopOp) -> list[int]:

@@ -53,7 +53,7 @@ from timetile.dialects.decomposition import Decomposition, Ghosts
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, SweepOp, UpdateOp
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
-from timetile.passes.analysis.ghosts import StepMargins, wider
+from timetile.passes.analysis.ghosts import StepMargins, wider, zones_of_turns
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import check_options, refuse
 from timetile.passes.loops.part_sweeps import (
@@ -139,13 +139,22 @@ class Domain:
             axis for axis, count in enumerate(counts) if count > 1 and self.is_periodic(axis)
         )
 
+    @property
+    def runs_one_loop(self) -> bool:
+        """A single loop runs, and runs once."""
+        return [type(loop.parent_op()) for loop in self.loops] == [FuncOp] and not self.sweeps
+
     def zones(self, unrolled: tuple[int, ...]) -> Iterator[Ghosts]:
         """The ghost zones of 1, 2, 3, ... steps of any loop; a sweep makes one step."""
         none: Ghosts = ((0, 0),) * len(self.box.lower)
         swept = reduce(wider, map(reach_of_sweep, self.sweeps), none)
-        of_loops = [StepMargins(loop, unrolled).zones() for loop in self.loops]
-        for zones in zip(repeat(swept), *of_loops):
-            yield reduce(wider, zones)
+        if not self.loops:
+            yield from repeat(swept)
+        elif self.runs_one_loop:
+            yield from StepMargins(self.loops[0], unrolled).zones()
+        else:
+            for zone in zones_of_turns(self.loops, unrolled):
+                yield wider(swept, zone)
 
     def ghosts(self, steps: int, unrolled: tuple[int, ...]) -> Ghosts:
         """The ghost zone of some steps, 1 or more, of any loop."""
@@ -323,11 +332,11 @@ def cut(module: ModuleOp, decomposition: Decomposition, rank: int, steps: int) -
                 "choose-schedule",
             )
     alone = loops_alone(module)
-    domain = Domain.of(alone)
-    if domain is None:
+    whole, domain = Domain.of(module), Domain.of(alone)
+    if whole is None or domain is None:
         return alone
     unrolled = decomposition.periodic
-    ghosts = domain.ghosts(steps, unrolled)
+    ghosts = whole.ghosts(steps, unrolled)
     for loop in domain.loops:
         for axis in unrolled:
             widen(loop, axis, ghosts)

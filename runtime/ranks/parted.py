@@ -52,6 +52,8 @@ class PartedField:
     """
     is_changed: bool = False
     """The cells may have changed since the field was filled."""
+    changed: CellBox | None = None
+    """A box around the cells changed by loops and sweeps since the ghosts were fresh."""
     readers: list[list[Any]] = field(default_factory=list[list[Any]])
     """For each part, marks behind copies from the part's buffer on the streams of others."""
 
@@ -188,6 +190,7 @@ class PartsMemory(FarMemory):
             self.wait_for_readers(target, number)
             site.copy(source.buffers[number], target.buffers[number])
         target.age, target.is_settled, target.is_changed = source.age, source.is_settled, True
+        target.changed = source.changed
 
     def wait_for_readers(self, given: PartedField, number: int) -> None:
         """Before a part's buffer changes, let its site wait for copies from the buffer."""
@@ -216,6 +219,7 @@ class PartsMemory(FarMemory):
                 taken = np.ascontiguousarray(cells[chosen])
                 self.sites[number].put(buffer.buffers[number], own, taken)
             buffer.age, buffer.is_settled = STALE, False
+            buffer.changed = buffer.cuts[0].whole
         buffer.is_changed = True
 
     def owners(

@@ -34,6 +34,7 @@ from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.first_kernels import FirstLaunch
+from timetile.runtime.ranks.loops_in_turn import stale_around
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory
@@ -44,6 +45,7 @@ from timetile.runtime.ranks.present_run import (
     operands_of,
     places_of_fields,
     same_halos,
+    taken_by,
 )
 from timetile.runtime.ranks.rounds import PartRounds, around_loop
 from timetile.runtime.ranks.sites import Site
@@ -108,6 +110,8 @@ class PartsRunner:
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
+        if stale := stale_around(loop, buffers):
+            self.exchange(stale)
         number = list(self.cuts[0].loops).index(loop)
         common = self.has_common_halos(loop, number, steps, buffers)
         found = self.kernels.planned(number, common=common)
@@ -136,13 +140,9 @@ class PartsRunner:
         A rank whose plan serves all parts that update cells; None where launches of parts have
         different arguments or steps, or where no part updates cells.
         """
-        known = [rank for rank, planned in enumerate(found) if planned is not None]
-        kinds: list[Any] = []
-        for rank in known:
-            planned, run = found[rank], self.cuts[rank].loops[loop]
-            taken = [run.values[value] for value in (*run.loop.captures, *run.loop.scalars)]
-            kinds.append((taken, planned and planned[1]))
-        return known[0] if known and all(kind == kinds[0] for kind in kinds) else None
+        known = [(n, taken_by(self.cuts[n], loop), p[1]) for n, p in enumerate(found) if p]
+        same = bool(known) and all(kind[1:] == known[0][1:] for kind in known)
+        return known[0][0] if same else None
 
     def run_in_rounds(
         self,

@@ -46,3 +46,4 @@ def run_on_parts(
             )
     for target in targets:
         target.age, target.is_changed = STALE, True
+        target.changed = target.cuts[0].whole if target.cuts else None

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xdsl.ir import SSAValue
+
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import RoleKind
@@ -34,6 +36,12 @@ class PresentRun:
     """The number of the loop in the program."""
     common: bool
     """Whether buffers that take turns have common halos."""
+
+
+def taken_by(cut: CutProgram, loop: LoopOp) -> list[SSAValue]:
+    """The captured fields and scalars of a loop of a part, as values of the program."""
+    run = cut.loops[loop]
+    return [run.values[value] for value in (*run.loop.captures, *run.loop.scalars)]
 
 
 def operands_of(operands: Sequence[Any], number: int) -> list[Any]:

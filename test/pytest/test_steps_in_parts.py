@@ -23,9 +23,11 @@ from support.drawn_models import Drawn, How
 from support.drawn_points import drawn_points
 from support.drawn_steps import drawn_model
 from support.few_schedules import drawn_schedules, few_schedules
+from support.ranks import copies
 from support.simulated import SimulatedSite, on_simulated, simulated_rank
 from support.sizes import seeds
 from support.thread_ranks import ThreadPeers, on_threads
+from timetile import Field, Model, repeat, sweep
 from timetile.frontend import model
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.loading.made import MadeProgram
@@ -101,11 +103,11 @@ def any_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_on_gpus(drawn: Drawn, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare the results of two or three simulated devices with NumPy's."""
-    how = How("planes", 1 + seed % 3, 2 + seed % 4)
+    how, halos = How("planes", 1 + seed % 3, 2 + seed % 4), ("common", "apart")[seed % 2]
 
     def compiled(program: ModuleOp | MadeProgram, **options: Any) -> CompiledProgram:
         text = str(load(program))
-        return on_simulated(text, 2 + seed % 2, seed, depth=how.depth, halos="common")[0]
+        return on_simulated(text, 2 + seed % 2, seed, depth=how.depth, halos=halos)[0]
 
     compiling(monkeypatch, compiled)
     with drawn_schedules(Random(seed)):
@@ -122,6 +124,35 @@ def test_points_keep_their_bits_on_several_gpus(seed: int, monkeypatch: pytest.M
 @pytest.mark.parametrize("seed", seeds(16))
 def test_steps_keep_their_bits_on_several_gpus(seed: int, monkeypatch: pytest.MonkeyPatch):
     check_on_gpus(drawn_model(Random(1000 + seed)), seed, monkeypatch)
+
+
+@timetile.stencil
+def repeated(u: Field):
+    """A loop inside of a step reads a field that steps change."""
+    for _ in repeat(2):
+        u.next[3:10] = 0.3 * u[-1] + 0.5 * u[2]
+
+
+@timetile.stencil
+def behind_a_sweep(u: Field):
+    """A loop reads cells around its box, which a sweep changes."""
+    with sweep(axis=1):
+        u.next = 0.5 * u.next[0, -1] + 0.1 * u[0, 0]
+    u.next = 0.3 * u.next[1, 2] - 0.2 * u.next[-1, -1]
+
+
+@pytest.mark.usefixtures("any_bits")
+@pytest.mark.parametrize(("step", "shape"), [(repeated, (14,)), (behind_a_sweep, (6, 8))])
+def test_loops_in_turn_read_fresh_ghosts(step: Model, shape: tuple[int, ...]):
+    text, random = str(step.module(shape)), np.random.default_rng(1)
+    own: list[Any] = [random.random(shape), np.zeros(shape), 3]
+    expected = copies(own)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    with few_schedules():
+        program, _ = on_simulated(text, 2, halos="apart", depth=1)
+    program(*own)
+    for array, right in zip(own[:2], expected):
+        assert array.tobytes() == right.tobytes()
 
 
 @pytest.mark.usefixtures("any_bits")
