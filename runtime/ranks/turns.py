@@ -44,8 +44,10 @@ class LoopTurns:
         values: HostValues,
     ):
         self.runner, self.op, self.values = runner, op, values
-        given = [values[operand] for launch in launches for operand in launch.operands]
-        self.fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]
+        given = (values[operand] for launch in launches for operand in launch.operands)
+        # A number of the host's may be an array without axes, which has no hash.
+        fields = (each for each in given if isinstance(each, PartedField))
+        self.fields = list(dict.fromkeys(fields))
         self.pieces: list[int] = []
         """The number of launches in pieces, before each turn."""
 

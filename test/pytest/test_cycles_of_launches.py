@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import timetile
@@ -18,6 +20,8 @@ from support.simulated_streams import SimulatedMeetings
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import cycles, split_kernels
 from timetile.runtime.ranks.cycles import repeat_in_cycles
+from timetile.runtime.ranks.parted import PartedField
+from timetile.runtime.ranks.turns import LoopTurns
 
 
 @pytest.fixture(autouse=True)
@@ -122,3 +126,11 @@ def test_graphs_of_two_gpus_are_given_back(driver: BookKeeper):
     assert not driver.held["graph"]
     program.close()
     assert not driver.left
+
+
+def test_numbers_of_launches_may_be_arrays_without_axes():
+    field, number = PartedField((4,), np.dtype(float), []), np.array(0.5)
+    launch: Any = SimpleNamespace(operands=("field", "number", "field"))
+    anything: Any = None
+    values: Any = {"field": field, "number": number}
+    assert LoopTurns(anything, anything, [launch], values).fields == [field]
