@@ -132,7 +132,8 @@ def fields_of(pair: Pair) -> dict[str, np.ndarray[Any, Any]]:
 
 def how(pair: Pair, executor: Executor) -> How:
     """How a step in Python runs."""
-    return How(executor, pair.depth, pair.steps, pair.contract)
+    places = pair.places() if executor == "gpu" else {}
+    return How(executor, pair.depth, pair.steps, pair.contract, places)
 
 
 def run(pair: Pair, executor: Executor, text: str) -> Mapping[str, np.ndarray[Any, Any]]:
@@ -262,7 +263,7 @@ def judge_batch(
                 f"{pair.steps} steps, "
             )
             drawn += f"contraction {pair.contract}, halos {pair.halos}, common {pair.common}, "
-            drawn += f"choice {pair.choice}"
+            drawn += f"choice {pair.choice}, parts {pair.sites}, exchanged every {pair.every}"
             outcome.where = f"{outcome.where}\n{drawn}"
         else:
             outcome.text = ""

@@ -61,6 +61,10 @@ IN_PYTHON: dict[Family, Callable[[Random], Drawn]] = {
 """The families of steps in Python."""
 
 
+IN_PARTS = frozenset(IN_PYTHON) - {"batches"}
+"""The families of steps that run in parts, too."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """
@@ -82,10 +86,18 @@ class Pair:
     """The buffers of a cycle begin with equal halos."""
     choice: int | None
     """The seed of the schedules that the default pipeline chooses among; None for all."""
+    sites: int = 1
+    """The parts of the domain, on a GPU, of a step in Python."""
+    every: int | None = None
+    """Steps between two exchanges; chosen if None."""
 
     def schedules(self) -> AbstractContextManager[None]:
         """The schedules that the default pipeline chooses among."""
         return nullcontext() if self.choice is None else drawn_schedules(Random(self.choice))
+
+    def places(self) -> dict[str, Any]:
+        """The options for the parts, all on the first GPU."""
+        return {"gpus": [0] * self.sites, "exchange_every": self.every} if self.sites > 1 else {}
 
     def thresholds(self) -> AbstractContextManager[None]:
         """The least sizes and times for which a program is changed: drawn ones are less."""
@@ -138,6 +150,8 @@ def pairs(draw: st.DrawFn, family: Family) -> Pair:
         draw(st.sampled_from(["compared", "common", "apart"] if common else ["compared", "apart"])),
         common,
         draw(st.none() if draw(st.integers(0, 3)) == 0 else st.integers(0, 1 << 16)),
+        draw(st.sampled_from([1, 1, 1, 2, 3])) if family in IN_PARTS else 1,
+        draw(st.none() | st.integers(1, 4)),
     )
 
 
