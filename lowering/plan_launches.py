@@ -96,14 +96,18 @@ def parts_of_step(kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel, ...]
     return tuple(kernel for kernel in kernels if kernel.steps == 1)
 
 
-def plan_kernels(rotation: Rotation, kernels: Sequence[PlannedKernel], steps: int) -> LaunchPlan:
+def plan_kernels(
+    rotation: Rotation, kernels: Sequence[PlannedKernel], steps: int, *, goes_on: bool = False
+) -> LaunchPlan:
     """
     The plan of a loop with these kernels. Kernels without halo arguments read halos around their
-    sources, on the program's own buffers, as do all kernels of a step in parts.
+    sources, on the program's own buffers, as do all kernels of a step in parts. `goes_on`: another
+    run follows.
     """
     if runs_in_place(kernels):
         return plan_in_place(rotation, steps)
-    return plan(rotation, tuple(k.steps for k in kernels if k.steps > 1), steps)
+    depths = tuple(k.steps for k in kernels if k.steps > 1)
+    return plan(rotation, depths, steps, goes_on=goes_on)
 
 
 def runs_in_place(kernels: Sequence[PlannedKernel]) -> bool:
@@ -151,9 +155,9 @@ class LoopPlanner:
         self.kernels, self.parts = kernels, parts_of_step(kernels)
         self.fused = {kernel.steps: kernel for kernel in kernels if kernel.steps > 1}
 
-    def replace(self, steps: int, rewriter: PatternRewriter) -> None:
-        """Put the launches of `steps` steps in the loop's place."""
-        found = plan_kernels(self.rotation, self.kernels, steps)
+    def replace(self, steps: int, rewriter: PatternRewriter, *, goes_on: bool = False) -> None:
+        """Put the launches of `steps` steps in the loop's place. `goes_on`: another run follows."""
+        found = plan_kernels(self.rotation, self.kernels, steps, goes_on=goes_on)
         buffers = list(self.loop.buffers)
         ops: list[Operation] = []
         for like in found.scratch_like:

@@ -27,7 +27,7 @@ class AlternatingRunner(GpuRunner):
         super().__init__(kernels, on, stream)
         (loop,) = kernels.loops
         self.steps = steps
-        self.plans[loop, steps] = launches
+        self.plans[loop, steps, False] = launches
         # A launch that is recorded loads no kernel.
         for name in launched_by(launches):
             kernel = on.known(kernels.kernel(name))

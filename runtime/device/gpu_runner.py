@@ -32,6 +32,7 @@ from timetile.runtime.device.gpu import Device
 from timetile.runtime.executors.runners import PlannedRunner
 from timetile.runtime.host.functions import HostValues
 from timetile.runtime.host.halos import HaloFrame
+from timetile.runtime.host.memory_protocol import GOES_ON
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
@@ -66,7 +67,7 @@ class GpuRunner(PlannedRunner):
         self.repeated: dict[tuple[Any, ...], Any] = {}
         """Graphs of repeated launches, by launches, the graph used last at the end."""
         self.runs: dict[tuple[Any, ...], GraphRun] = {}
-        """Runs, by loop, steps and operands, the run made last at the end."""
+        """Runs, by loop, steps, what follows, and operands; the run made last at the end."""
         self.actions: list[Action] = []
         """The actions of the present run so far."""
         self.captured = False
@@ -251,7 +252,7 @@ class GpuRunner(PlannedRunner):
         """
         Make a run. A run made again on equal fields repeats its actions, except during a capture.
         """
-        key = (loop, steps, *map(identity, (*buffers, *around)))
+        key = (loop, steps, GOES_ON.get(), *map(identity, (*buffers, *around)))
         with self.one_run, profiled(f"launch {steps} steps"):
             self.captured = self.device.is_capturing(self.stream)
             if self.captured:

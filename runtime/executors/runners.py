@@ -33,7 +33,7 @@ from timetile.runtime.host.functions import Host, HostValues
 from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.host.memory import ArrayMemory, ViewMemory
-from timetile.runtime.host.memory_protocol import Memory
+from timetile.runtime.host.memory_protocol import GOES_ON, Memory
 from timetile.runtime.kernels.lowered import launch_facts
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import launched_by, planned_function
@@ -114,7 +114,8 @@ class PlannedRunner:
                 StepValueOp: step_value,
             }
         )
-        self.plans: dict[tuple[LoopOp, int], Any] = {}
+        self.plans: dict[tuple[LoopOp, int, bool], Any] = {}
+        """Plans by loop and steps, and whether another run follows."""
         self.depths: dict[str, int] = {}
         """The steps advanced by each kernel."""
         self.advanced: dict[LaunchOp, int] = {}
@@ -211,11 +212,13 @@ class PlannedRunner:
         # A step in parts ends with the last part.
         self.depths |= dict.fromkeys((fact.name for fact in parts_of_step(facts)[:-1]), 0)
         self.done, self.total = 0, steps
-        if (loop, steps) not in self.plans:
-            plan = self.plans[loop, steps] = planned_function(loop, facts, steps)
+        key = (loop, steps, goes_on := GOES_ON.get())
+        if key not in self.plans:
+            plan = planned_function(loop, facts, steps, goes_on=goes_on)
+            self.plans[key] = plan
             if self.takes_machine_code:
                 self.kernels.begin(launched_by(plan))
-        return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
+        return self.host.run(self.plans[key], [steps, *buffers, *around])
 
     def counted_launch(
         self, op: LaunchOp, operands: Sequence[Any], values: HostValues

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, Protocol
 
@@ -121,3 +122,20 @@ def unwritten_halos(memory: Memory) -> Generator[None]:
         yield
     finally:
         del memory.halos[get_ident()]
+
+
+GOES_ON: ContextVar[bool] = ContextVar("goes_on", default=False)
+"""Whether another run of the time loop follows the present run (`another_follows`)."""
+
+
+@contextmanager
+def another_follows() -> Generator[None]:
+    """
+    Another run of the time loop follows the run inside, by this thread, and reads live data alone.
+    Other buffers may be left with anything, which saves launches of single steps.
+    """
+    before = GOES_ON.set(True)
+    try:
+        yield
+    finally:
+        GOES_ON.reset(before)

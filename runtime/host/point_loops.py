@@ -8,7 +8,8 @@ on the noted cells follows. A run whose points do not fit the lists is left to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -29,16 +30,14 @@ from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.arithmetic.points import cells_of_steps, packed_list
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.functions import Host, HostHandler, HostLoops, HostValues, NestRun
-from timetile.runtime.host.memory_protocol import Memory, unwritten_halos
+from timetile.runtime.host.memory_protocol import Memory, another_follows, unwritten_halos
+from timetile.runtime.host.pieces import tapered_pieces
 from timetile.runtime.host.run_record import RunRecord
 
 Array = NDArray[Any]
 
 FEWEST_STEPS = 2
 """Least steps of a run with lists."""
-
-SHORTEST_PIECE = 32
-"""Steps of the last pieces of a run: each piece ends with launches of single steps."""
 
 ABSENT = -1
 """The place of an entry without a cell."""
@@ -127,20 +126,6 @@ class PieceOfRun:
     steps: range
     begin: int
     received: Sequence[Callable[[], Array]]
-
-
-def tapered_pieces(steps: int, rows: int) -> Iterator[tuple[int, int]]:
-    """
-    Pieces of at most `rows` steps: the first step and the number of steps. The last pieces are half
-    of what is left, in whole `SHORTEST_PIECE`s.
-    """
-    begin = 0
-    while begin < steps:
-        left = steps - begin
-        half = left // 2 // SHORTEST_PIECE * SHORTEST_PIECE
-        count = min(left, rows, max(SHORTEST_PIECE, half))
-        yield begin, count
-        begin += count
 
 
 def take_rows(each: ListOfRun, rows: Array, found: Array) -> None:
@@ -272,10 +257,15 @@ class RunWithLists:
         """
         beside, before = self.cells_beside(carried), list[PieceOfRun]()
         first = self.first_cells(carried)
-        for begin, count in tapered_pieces(len(steps), self.rows):
+        pieces = list(tapered_pieces(len(steps), self.rows))
+        # A last piece with a whole turn of the buffers leaves all of them as the plain loop does.
+        is_whole = pieces[-1][1] >= len(self.rotation)
+        for begin, count in pieces:
             piece = steps[begin : begin + count]
             self.compute_values(piece)
-            carried = self.piece(piece, carried)
+            goes_on = is_whole and begin + count < len(steps)
+            with another_follows() if goes_on else nullcontext():
+                carried = self.piece(piece, carried)
             before.append(PieceOfRun(piece, begin, self.received()))
             if len(before) > 1:
                 self.finish(before.pop(0), beside, first)

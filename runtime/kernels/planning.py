@@ -20,10 +20,13 @@ def launched_by(plan: FuncOp) -> list[str]:
     return list(dict.fromkeys(each.kernel.string_value() for each in launches))
 
 
-def planned_function(loop: LoopOp, kernels: Sequence[PlannedKernel], steps: int) -> FuncOp:
+def planned_function(
+    loop: LoopOp, kernels: Sequence[PlannedKernel], steps: int, *, goes_on: bool = False
+) -> FuncOp:
     """
     A host function that runs `steps` steps of the loop. Arguments are the loop's buffers, captured
-    fields and scalars, in this order; the function returns the loop's results.
+    fields and scalars, in this order; the function returns the loop's results. `goes_on`: another
+    run follows, and buffers without live data are left with anything.
     """
     outside = [loop.steps, *loop.buffers, *loop.captures, *loop.scalars]
     block = Block(arg_types=[value.type for value in outside])
@@ -32,7 +35,7 @@ def planned_function(loop: LoopOp, kernels: Sequence[PlannedKernel], steps: int)
     block.add_ops([copy, ReturnOp(*copy.res)])
     function = FuncOp(f"run_{steps}_steps", (block.arg_types, list(loop.res.types)), Region(block))
     holder = ModuleOp([function])
-    LoopPlanner(copy, kernels).replace(steps, PatternRewriter(copy))
+    LoopPlanner(copy, kernels).replace(steps, PatternRewriter(copy), goes_on=goes_on)
     function.detach()
     del holder
     return function

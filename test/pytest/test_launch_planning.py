@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, permutations, product
 
 import pytest
 from hypothesis import given
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch, plan
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.loops.temporal_fusion import complete_depths
+from timetile.runtime.host.pieces import WHOLE_TURNS
 
 Version = int
 
@@ -262,6 +263,15 @@ def test_a_wave_of_three_buffers_needs_one_more():
     """A launch reads two versions and writes two: with three buffers, a fourth is scratch."""
     found = check(WAVE, (4,), 20)
     assert len(found.scratch_like) == 1 and not found.copies
+
+
+@pytest.mark.parametrize("turn", WHOLE_TURNS)
+def test_pieces_of_whole_turns_have_equal_launches(turn: int):
+    for rotation, depth in product((HEAT.rotation, WAVE.rotation), (2, 3, 4, 6, 8)):
+        for common in (False, True):
+            alike = replace(rotation, common_halos=common)
+            found = plan(alike, complete_depths([depth]), turn, goes_on=True)
+            assert {launch.steps for launch in found.launches} == {depth}
 
 
 def test_an_update_in_place_needs_a_second_buffer():

@@ -176,7 +176,7 @@ def test_sources_and_receivers_of_the_host_have_the_bits_of_single_steps(pieces:
     assert bits(program, STEPS) == bits(judge, STEPS)
     # The loop left to the host, a step at a time, is no reason to speak of the depth.
     assert not any("no launch advances" in remark for remark in program.kernels.remarks)
-    assert pieces == [4, 4, 3]
+    assert pieces == [4, 3, 4]
     pieces.clear()
     # An index outside a row is no cell of the next row.
     given = arguments()

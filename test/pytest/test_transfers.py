@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from timetile.runtime.device.transfers import Transfers
-from timetile.runtime.host.point_loops import tapered_pieces
+from timetile.runtime.host.pieces import tapered_pieces
 
 
 class LateDevice:
@@ -92,5 +92,5 @@ def test_rooms_are_given_back(device: LateDevice) -> None:
 
 def test_the_last_tapered_pieces_a_run_are_short() -> None:
     counts = [count for _, count in tapered_pieces(1000, 256)]
-    assert counts == [256, 256, 224, 128, 64, 32, 32, 8]
-    assert list(tapered_pieces(3, 2)) == [(0, 2), (2, 1)]
+    assert counts == [240, 240, 240, 96, 48, 48, 88]
+    assert list(tapered_pieces(3, 2)) == [(0, 1), (1, 2)]

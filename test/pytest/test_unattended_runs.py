@@ -223,7 +223,7 @@ class PieceHere(CheckedPiece):
     def alternating(self, launches: Launches) -> PlanesRunner:
         runner = PlanesRunner(launches.program.kernels)
         (loop,) = launches.program.kernels.loops
-        runner.plans[loop, launches.steps] = launches.function
+        runner.plans[loop, launches.steps, False] = launches.function
         return runner
 
     def reducing(self, program: CompiledProgram) -> None:

@@ -179,8 +179,10 @@ def repetition(course: Course) -> tuple[int, int] | None:
 class Search:
     """The search for launches running some steps, with placements for each written cycle."""
 
-    def __init__(self, rotation: Rotation, depths: Sequence[int], steps: int):
-        self.rotation, self.steps = rotation, steps
+    def __init__(
+        self, rotation: Rotation, depths: Sequence[int], steps: int, *, goes_on: bool = False
+    ):
+        self.rotation, self.steps, self.goes_on = rotation, steps, goes_on
         self.fused = sorted({depth for depth in depths if depth > 1}, reverse=True)
         self.cycles = [c for c in rotation.cycles if any(rotation.written[k] for k in c)]
         self.parts = [rotation.part(cycle) for cycle in self.cycles]
@@ -218,7 +220,13 @@ class Search:
         least: tuple[int, int] | None = None
         for segments in found:
             along = [
-                Course(part, tuple(segments), bool(self.fused), paired=part in known.paired)
+                Course(
+                    part,
+                    tuple(segments),
+                    bool(self.fused),
+                    paired=part in known.paired,
+                    goes_on=self.goes_on,
+                )
                 for part in self.parts
             ]
             placed = [self.best(course, known if repeats else None) for course in along]
@@ -285,15 +293,18 @@ class Search:
         )
 
 
-def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> LaunchPlan:
+def plan(
+    rotation: Rotation, depths: Sequence[int], steps: int, *, goes_on: bool = False
+) -> LaunchPlan:
     """
     The launches that run `steps` steps with kernels of `depths` and the final kernel. Plans are
     compared by: launches of several steps, then fewest scratch buffers, then fewest copies of live
-    data, then fewest launches of a single step.
+    data, then fewest launches of a single step. `goes_on`: another run follows, and buffers without
+    live data may hold anything.
     """
     if steps == 0:
         return LaunchPlan((), (), ())
-    return Search(rotation, depths, steps).plan()
+    return Search(rotation, depths, steps, goes_on=goes_on).plan()
 
 
 def plan_period(rotation: Rotation, depths: Sequence[int]) -> tuple[int, int]:

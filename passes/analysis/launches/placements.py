@@ -46,7 +46,8 @@ class Course:
     Launches over the buffers of one cycle. `endless`: no write is the last write of its buffer.
     `fused`: kernels of several steps exist. `paired`: each version lies in its own buffer of the
     program or in a scratch buffer for the own buffer, even if rule 3 does not ask for it;
-    placements then repeat soon, with more scratch buffers.
+    placements then repeat soon, with more scratch buffers. `goes_on`: another run follows, and
+    reads live versions alone: no write is the last write of a buffer without a live version.
     """
 
     cycle: Rotation
@@ -54,6 +55,7 @@ class Course:
     fused: bool
     endless: bool = False
     paired: bool = False
+    goes_on: bool = False
 
     @cached_property
     def times(self) -> tuple[int, ...]:
@@ -107,14 +109,18 @@ class Course:
         if some launch does not store a due version, or would store to a buffer not written by any
         step.
         """
+        never = len(self.segments) + 1
         if self.endless:
-            return dict.fromkeys(range(len(self.cycle.rotate)), len(self.segments) + 1)
+            return dict.fromkeys(range(len(self.cycle.rotate)), never)
         found: dict[int, int] = {}
         for buffer in range(len(self.cycle.rotate)):
             step = self.last_write(buffer)
             if step is None:
                 if not self.segments[0].final and self.cycle.live[buffer]:
                     return None
+                continue
+            if self.goes_on and not self.cycle.live[self.role_of(buffer, self.times[-1])]:
+                found[buffer] = never
                 continue
             launch = max(k for k in range(len(self.segments)) if self.times[k] <= step)
             if not self.segments[launch].final:
