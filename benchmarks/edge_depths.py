@@ -20,12 +20,8 @@ from itertools import product, repeat
 from pathlib import Path
 from typing import Any
 
+from simulated_programs import DTYPES, FEATURES, PROGRAMS, Domain
 from simulations import (
-    DTYPES,
-    FEATURES,
-    PROGRAMS,
-    Domain,
-    DType,
     GpuFields,
     TimedRuns,
     arrays_of,
@@ -36,6 +32,7 @@ from simulations import (
 )
 
 import timetile
+from timetile.frontend.field_types import DType
 from timetile.runtime.device.gpu import device
 
 Case = tuple[str, Domain, str, DType, int | None]

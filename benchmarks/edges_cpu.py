@@ -21,8 +21,10 @@ from typing import Any
 
 import numpy as np
 from points import NAMES, WAVES, Wave
-from simulations import BESIDE, PROGRAMS, Domain, DType, arrays_of, numbers_of, updated_cells
+from simulated_programs import BESIDE, PROGRAMS, Domain
+from simulations import arrays_of, numbers_of, updated_cells
 
+from timetile.frontend.field_types import DType
 from timetile.runtime.machine.llvm import processor
 
 ROUNDS = 3
@@ -49,6 +51,7 @@ class CpuRow:
     ratio: float
     equal_bits: bool
     commit: str
+    command: str = "python benchmarks/edges_cpu.py"
 
 
 def best_seconds(runs: dict[str, Callable[[], object]]) -> dict[str, float]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -25,122 +25,24 @@ from typing import Any
 
 import numpy as np
 from settings import wait_for_choices
+from simulated_programs import (
+    BESIDE,
+    DOMAINS,
+    DTYPES,
+    FEATURES,
+    PROGRAMS,
+    RADIUS,
+    Domain,
+)
 
 import timetile
-from timetile import Field, Model, Scalar, Series, value
-from timetile.frontend.boundaries import Boundary
+from timetile import Model
 from timetile.frontend.field_types import DType
 from timetile.runtime.device.gpu import device
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 
 wait_for_choices()
-
-FEATURES: dict[str, Boundary] = {
-    "keep": "keep",
-    "periodic": "periodic",
-    "mirror": "mirror",
-    "value": value(0.0),
-    "periodic copies": "keep",
-    "mirror copies": "keep",
-    "constant": "keep",
-    "series": "keep",
-}
-BESIDE = {"series": "constant"}
-"""The feature beside which another is measured, if not `keep`: a series, beside a scalar."""
-
-Domain = tuple[int, ...]
-
-
-def copy_edges(u: Field, feature: str, domain: Domain, width: int) -> None:
-    """Assign the cells up to `width` cells from the ends of an array, by copies of others."""
-    if not feature.endswith(" copies"):
-        return
-    for axis, size in enumerate(domain):
-        for cell, below in product(range(width), (True, False)):
-            place = width - 1 - cell if below else size - width + cell
-            image = size - 2 * width if feature.startswith("periodic") else 2 * cell + 1
-            offset, region = [0] * len(domain), [slice(None)] * len(domain)
-            offset[axis] = image if below else -image
-            region[axis] = slice(place, place + 1)
-            u.next[tuple(region)] = u.next[tuple(offset)]
-
-
-def j2d5pt(feature: str, domain: Domain) -> Model:
-    """Five points of a plate."""
-    boundary = FEATURES[feature]
-    if feature == "series":
-
-        @timetile.stencil(boundary=boundary)
-        def driven(u: Field, f: Series):
-            around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
-            u.next = 0.5 * u[0, 0] + around + f[0]
-
-        return driven
-    if feature == "constant":
-
-        @timetile.stencil(boundary=boundary)
-        def pushed(u: Field, f: Scalar):
-            around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
-            u.next = 0.5 * u[0, 0] + around + f
-
-        return pushed
-
-    @timetile.stencil(boundary=boundary)
-    def step(u: Field):
-        around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
-        u.next = 0.5 * u[0, 0] + around
-        copy_edges(u, feature, domain, 1)
-
-    return step
-
-
-def j3d7pt(feature: str, domain: Domain) -> Model:
-    """Seven points of a volume."""
-    boundary = FEATURES[feature]
-
-    @timetile.stencil(boundary=boundary)
-    def step(u: Field):
-        along = 0.11 * u[-1, 0, 0] + 0.12 * u[1, 0, 0] + 0.13 * u[0, -1, 0] + 0.09 * u[0, 1, 0]
-        u.next = 0.3 * u[0, 0, 0] + along + 0.14 * u[0, 0, -1] + 0.11 * u[0, 0, 1]
-        copy_edges(u, feature, domain, 1)
-
-    return step
-
-
-def wave_so4(feature: str, domain: Domain) -> Model:
-    """The wave equation of a volume, of fourth order in space."""
-    boundary = FEATURES[feature]
-    places = [(axis, side) for axis in range(3) for side in (-1, 1)]
-
-    @timetile.stencil(boundary=boundary)
-    def step(u: Field, c: Field):
-        lap: Any = -7.5 * u[0, 0, 0]
-        for (axis, side), (far, factor) in product(places, ((1, 4 / 3), (2, -1 / 12))):
-            offset = [0, 0, 0]
-            offset[axis] = side * far
-            lap = lap + factor * u[tuple(offset)]
-        u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c[0, 0, 0] * lap
-        copy_edges(u, feature, domain, 2)
-
-    return step
-
-
-PROGRAMS: dict[str, tuple[Callable[[str, Domain], Model], Domain]] = {
-    "j2d5pt": (j2d5pt, (517, 1031)),
-    "j3d7pt": (j3d7pt, (61, 77, 133)),
-    "wave-so4-3d": (wave_so4, (41, 45, 133)),
-}
-
-RADIUS = {"j2d5pt": 1, "j3d7pt": 1, "wave-so4-3d": 2}
-DOMAINS: tuple[tuple[str, Domain], ...] = (
-    ("j2d5pt", (4096, 4096)),
-    ("j2d5pt", (8192, 8192)),
-    ("j3d7pt", (512, 512, 512)),
-    ("wave-so4-3d", (512, 512, 512)),
-)
-
-DTYPES: tuple[DType, ...] = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -158,6 +60,7 @@ class Row:
     ratio: float
     equal_bits: bool
     commit: str
+    command: str = "python benchmarks/simulations.py"
 
 
 def updated_cells(program: str, feature: str, domain: Domain) -> int:
@@ -202,11 +105,18 @@ def arrays_of(program: str, domain: Domain, dtype: DType) -> list[np.ndarray[Any
     return [u, u, u, np.resize(0.03 + 0.02 * random, domain).astype(dtype)]
 
 
-def bits(program: str, feature: str, dtype: DType) -> bool:
+def on_gpu(model: Model, arch: str | None, depth: int | None = None) -> Model:
+    """A step on a GPU, of a named architecture if given, as kernels made ahead."""
+    named: dict[str, Any] = {} if arch is None else {"arch": arch}
+    return model.on(executor="gpu", depth=depth, **named)
+
+
+def bits(program: str, feature: str, dtype: DType, arch: str | None) -> bool:
     """The GPU has the bits of the NumPy executor on a small domain, for two numbers of steps."""
     make, domain = PROGRAMS[program]
     model = make(feature, domain)
-    compiled = {name: model.on(executor=name).program(domain, dtype) for name in ("gpu", "numpy")}
+    models = {"gpu": on_gpu(model, arch), "numpy": model.on(executor="numpy")}
+    compiled = {name: each.program(domain, dtype) for name, each in models.items()}
     steps = 2 * depth_of(compiled["gpu"]) + 3
     start = arrays_of(program, domain, dtype)
     found = {name: [array.copy() for array in start] for name in compiled}
@@ -215,19 +125,35 @@ def bits(program: str, feature: str, dtype: DType) -> bool:
     return all(a.tobytes() == b.tobytes() for a, b in zip(found["gpu"], found["numpy"]))
 
 
-def compiled_on_disk(
-    case: tuple[str, Domain, str, DType],
-) -> tuple[tuple[str, str, str], bool | None]:
+Case = tuple[str, Domain, str, DType, str | None]
+"""A program, a domain, a feature, a type, and a named architecture."""
+
+
+def compile_into_cache(model: Model, domain: Domain, dtype: DType) -> None:
+    """Compile the kernels of most steps."""
+    kernels = taken_kernels(model.program(domain, dtype))
+    for fact in kernels.facts[0]:
+        kernels.kernel(fact.name)
+
+
+def compiled_ahead(case: Case) -> Case:
+    """Compile the programs of a row into the cache, without a GPU."""
+    program, domain, feature, dtype, arch = case
+    for size, depths in ((domain, (None, 2)), (PROGRAMS[program][1], (None,))):
+        for depth in depths:
+            model = on_gpu(PROGRAMS[program][0](feature, size), arch, depth)
+            compile_into_cache(model.on(executor="simt"), size, dtype)
+    return case
+
+
+def compiled_on_disk(case: Case) -> tuple[tuple[str, str, str], bool | None]:
     """Compile a program, and the program of two steps, into the cache; compare bits once."""
-    program, domain, feature, dtype = case
+    program, domain, feature, dtype, arch = case
     model = PROGRAMS[program][0](feature, domain)
     for depth in (None, 2):
-        made = model.on(executor="gpu", depth=depth).program(domain, dtype)
-        kernels = taken_kernels(made)
-        for fact in kernels.facts[0]:
-            kernels.kernel(fact.name)
+        compile_into_cache(on_gpu(model, arch, depth), domain, dtype)
     is_first = domain == dict(reversed(DOMAINS))[program]
-    return (program, feature, dtype), bits(program, feature, dtype) if is_first else None
+    return (program, feature, dtype), bits(program, feature, dtype, arch) if is_first else None
 
 
 class GpuFields:
@@ -324,13 +250,13 @@ def timed(runs: dict[str, TimedRuns]) -> dict[str, float]:
 
 
 def has_bits_of_two_steps(
-    program: str, domain: Domain, dtype: DType, feature: str, fields: GpuFields
+    program: str, domain: Domain, dtype: DType, feature: str, fields: GpuFields, arch: str | None
 ) -> bool:
     """Whether a program leaves the bits of the program of two steps a launch."""
-    model = PROGRAMS[program][0](feature, domain).on(executor="gpu")
-    compiled, found = model.program(domain, dtype), list[bytes]()
-    steps = depth_of(compiled) + 8
-    for one in (compiled, model.on(executor="gpu", depth=2).program(domain, dtype)):
+    model, found = PROGRAMS[program][0](feature, domain), list[bytes]()
+    chosen, other = (on_gpu(model, arch, depth).program(domain, dtype) for depth in (None, 2))
+    steps = depth_of(chosen) + 8
+    for one in (chosen, other):
         fields.fill()
         one(*fields.shown(), *numbers_of(feature, dtype, steps), steps)
         found.append(fields.read())
@@ -342,20 +268,19 @@ def rows_of(
     domain: Domain,
     dtype: DType,
     equal: dict[tuple[str, str, str], bool],
-    mark: str,
-    features: Sequence[str],
+    options: argparse.Namespace,
 ) -> Iterator[Row]:
     """The rows of a program of one domain and type."""
     gpu, runs = device(0), dict[str, TimedRuns]()
     with gpu.current():
         fields = GpuFields(arrays_of(program, domain, dtype))
-        taken = features_of(program, features)
+        taken = features_of(program, options.features)
         for feature in taken:
-            model = PROGRAMS[program][0](feature, domain).on(executor="gpu")
+            model = on_gpu(PROGRAMS[program][0](feature, domain), options.arch)
             runs[feature] = TimedRuns(model.program(domain, dtype), fields, feature, dtype)
         seconds = timed(runs)
         for feature in taken:
-            same = has_bits_of_two_steps(program, domain, dtype, feature, fields)
+            same = has_bits_of_two_steps(program, domain, dtype, feature, fields, options.arch)
             speed, beside = (
                 updated_cells(program, each, domain) / seconds[each] / 1e9
                 for each in (feature, BESIDE.get(feature, "keep"))
@@ -363,7 +288,7 @@ def rows_of(
             yield Row(
                 program, feature, dtype, domain, gpu.name, depth_of(runs[feature].program),
                 round(speed, 1), round(beside, 1), round(speed / beside, 4),
-                same and equal[program, feature, dtype], mark,
+                same and equal[program, feature, dtype], options.commit,
             )  # fmt: skip
         fields.free()
 
@@ -376,21 +301,27 @@ def main() -> None:
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--features", nargs="+", default=list(FEATURES), choices=list(FEATURES))
     parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), choices=list(DTYPES))
+    parser.add_argument("--arch", help="the architecture, as of kernels made ahead")
+    parser.add_argument("--ahead", action="store_true", help="make the kernels, and measure none")
     options = parser.parse_args()
     dtypes: list[DType] = [dtype for dtype in DTYPES if dtype in options.dtypes]
     domains = [each for each in DOMAINS if each[0] in options.programs]
     cases = [
-        (program, domain, feature, dtype)
+        (program, domain, feature, dtype, options.arch)
         for (program, domain), dtype in product(domains, dtypes)
         for feature in features_of(program, options.features)
     ]
     cases.sort(key=lambda case: -len(case[1]))
     with ProcessPoolExecutor(options.workers) as pool:
+        if options.ahead:
+            for case in pool.map(compiled_ahead, cases):
+                print(*case, flush=True)
+            return
         answers = list(pool.map(compiled_on_disk, cases))
     equal = {key: answer for key, answer in answers if answer is not None}
     rows: list[Row] = []
     for (program, domain), dtype in product(domains, dtypes):
-        for row in rows_of(program, domain, dtype, equal, options.commit, options.features):
+        for row in rows_of(program, domain, dtype, equal, options):
             print(row, flush=True)
             rows.append(row)
             options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from simulations import Domain
+from simulated_programs import Domain
 
 import timetile
 from timetile import Field
@@ -70,6 +70,7 @@ class UntilRow:
     ratio: float
     equal_bits: bool
     commit: str
+    command: str = "python benchmarks/until.py"
 
 
 class DeviceArray:

@@ -51,6 +51,8 @@ class PastChecks:
     steps: int = 0
     seconds: float = 0.0
     programs: dict[object, Any] = field(default_factory=dict[object, Any])
+    pieces: list[Any] = field(default_factory=list[Any])
+    """The work between two checks of runs that are done, the latest at the end."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class NumberProgram:
         """
         with self.program.runner(run.stream).fields.noting() as found:
             self.numbers(arrays, run.scalars, run.stream)
-        return found
+        return found.numbers
 
 
 def types_of_fields(run: StateRun) -> dict[str, DType]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from timetile.frontend import checked_pieces
-from timetile.frontend.checked_pieces import CheckedPiece
+from timetile.frontend.checked_pieces import CheckedPiece, kept_piece
 from timetile.frontend.checked_programs import NotTogetherError
 from timetile.frontend.numbers import NumberProgram
 from timetile.frontend.placed_runs import PlacedRun
@@ -23,7 +23,7 @@ from timetile.frontend.runs import StateRun
 from timetile.frontend.stopping import EndCondition, OtherNumbersError, advanced_in_pieces
 from timetile.passes.diagnostics import LOGGER, CompileError
 from timetile.runtime.kernels.loop_ends import Comparison
-from timetile.runtime.program.checked_turns import MOST_NUMBERS, CheckedTurns
+from timetile.runtime.program.checked_turns import MOST_NUMBERS, CheckedTurns, NumbersOfWarps
 from timetile.runtime.program.graph_loop import MOST_CHECKS, GraphLoop, PlacedNumber
 
 FEWEST_CHECKS = 4
@@ -91,26 +91,30 @@ class UnattendedRun:
 
     def advance_by_loop(self) -> bool | None:
         """
-        Whether the condition ended the run; None if the host goes on with the next check. The GPU
-        makes the steps up to the next check while the loop is made.
+        Whether the condition ended the run; None if the host goes on with the next check. Without
+        work kept from an earlier run the GPU makes the steps up to the next check meanwhile.
         """
         condition = self.condition
         self.loops += 1
         comparisons, used = list(condition.watch.comparisons), list(condition.used)
-        self.run.go(self.every)
-        self.together = self.checked_piece(used)
+        self.together = None if self.placed.gpu.led else kept_piece(self.placed, self.every, used)
+        is_kept = self.together is not None
+        if not is_kept:
+            self.run.go(self.every)
+            self.together = self.checked_piece(used)
         try:
             loop = self.loop(comparisons, used)
         except (RuntimeError, OddStepsError) as error:
             LOGGER.info("the host checks whether the run ends: %s", error)
             self.loops = MOST_LOOPS
             self.give_back()
-            return True if condition.holds() else None
+            return True if not is_kept and condition.holds() else None
         try:
-            if condition.holds():
-                return True
-            if (condition.watch.comparisons, condition.used) != (comparisons, used):
-                return None
+            if not is_kept:
+                if condition.holds():
+                    return True
+                if (condition.watch.comparisons, condition.used) != (comparisons, used):
+                    return None
             return self.follow_turns(loop) if isinstance(loop, CheckedTurns) else self.follow(loop)
         finally:
             loop.close()
@@ -122,8 +126,11 @@ class UnattendedRun:
         """The loop of the checks to come, led by the host where it comes in time."""
         gpu, stream, together = self.placed.gpu, self.placed.stream, self.together
         leads = self.leads and len(used) <= MOST_NUMBERS
-        if together is not None and leads and together.programs.launches <= MOST_LED:
-            return CheckedTurns(gpu, stream, together.begin, together.end, comparisons)
+        if together is not None:
+            leads = leads and together.programs.launches <= MOST_LED
+            together.prepare(self.run, reduces=not leads)
+            if leads:
+                return CheckedTurns(gpu, stream, self.begin, self.end, comparisons)
         return GraphLoop(gpu, stream, self.piece, [each.dtype for each in used], comparisons)
 
     def checked_piece(self, used: Sequence[NumberProgram]) -> CheckedPiece | None:
@@ -149,16 +156,29 @@ class UnattendedRun:
         return past.seconds * saved >= checked_pieces.PREPARED_SECONDS * past.steps
 
     def give_back(self) -> None:
-        """Give back what the work between two checks held on the GPU."""
+        """Keep the work between two checks for later runs: all launches are done."""
         together, self.together = self.together, None
         if together is not None:
-            together.close()
+            together.keep()
+
+    def begin(self) -> None:
+        """Give the first launch between two checks to the stream."""
+        assert self.together is not None
+        self.together.begin(self.run)
+
+    def end(self) -> Sequence[NumbersOfWarps]:
+        """Give the other launches to the stream; the numbers of the check."""
+        assert self.together is not None
+        self.together.end(self.run)
+        return self.together.of_warps()
 
     def piece(self) -> Sequence[PlacedNumber]:
         """Give the work between two checks to the stream; the numbers of the check."""
         run = self.run
         if self.together is not None:
-            return self.together.launch()
+            self.together.begin(run)
+            self.together.end(run)
+            return self.together.reduced()
         done, arrays = run.done, run.arrays
         try:
             run.go(self.every)

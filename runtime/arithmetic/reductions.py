@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,21 @@ def block_numbers(kind: Reduction, rows: Array) -> Array:
         lanes = join(lanes[:, :half], lanes[:, half : 2 * half])
         half //= 2
     return lanes[:, 0]
+
+
+def greatest_or_least(kind: Reduction, cells: Array) -> Any:
+    """The maximum or the minimum of some cells, as `reduced` makes it."""
+    is_greatest = kind is Reduction.MAXIMUM
+    found = cells.max() if is_greatest else cells.min()
+    if found != found:
+        # NumPy's own NaN may have other bits.
+        return cells[np.isnan(cells)][0]
+    if found != 0:
+        return found
+    # -0 is below 0.
+    signs = np.signbit(cells[cells == 0])
+    is_negative = signs.all() if is_greatest else signs.any()
+    return cells.dtype.type(-0.0 if is_negative else 0.0)
 
 
 def reduced(kind: Reduction, cells: Array) -> Array:

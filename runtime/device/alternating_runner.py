@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
+from timetile.runtime.device.actions import Prepared, Repeated
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -39,4 +40,16 @@ class AlternatingRunner(GpuRunner):
     ) -> Sequence[Any]:
         assert steps == self.steps
         with self.one_run:
+            self.actions = []
             return self.run(loop, steps, buffers, list(outside.values()))
+
+    @property
+    def launches(self) -> list[Prepared] | None:
+        """
+        The launches of the latest run, one after the other; None if it did other things, or was
+        repeated as a graph.
+        """
+        repeated = [action for action in self.actions if isinstance(action, Repeated)]
+        if not repeated or len(repeated) < len(self.actions):
+            return None
+        return [launch for each in repeated for launch in each.launches * each.times]

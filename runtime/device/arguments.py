@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -31,3 +31,11 @@ class LaunchArguments:
             made = LaunchArguments((*self.values, *values), (*self.types, *types))
             self.longer = known = key, made
         return known[1]
+
+    def moved(self, places: Mapping[int, int]) -> LaunchArguments:
+        """The arguments with other pointers, by those here; others stay."""
+        values = [
+            places.get(value, value) if kind is ctypes.c_void_p else value
+            for value, kind in zip(self.values, self.types)
+        ]
+        return LaunchArguments(values, self.types)

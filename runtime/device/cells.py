@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -38,6 +38,29 @@ class DeviceBuffer:
     bytes: int
 
 
+@dataclass(frozen=True)
+class NotedNumbers:
+    """Reductions given to a stream."""
+
+    numbers: list[tuple[int, np.dtype[Any]]] = field(
+        default_factory=list[tuple[int, np.dtype[Any]]]
+    )
+    """Where each number lies, with its type."""
+    rounds: list[tuple[Any, Round, list[int]]] = field(
+        default_factory=list[tuple[Any, Round, list[int]]]
+    )
+    """The kernels, with their rounds and pointers."""
+
+    def reads_given(self, memory: Sequence[DeviceBuffer]) -> bool:
+        """Whether only kernels of reductions ran, and pointers tell the buffers of some memory."""
+        known, made = {each.pointer for each in memory}, set[int]()
+        for _, _, (*sources, target) in self.rounds:
+            if not all(source in known or source in made for source in sources):
+                return False
+            made.add(target)
+        return len(known) == len(memory)
+
+
 class DeviceMemory(FarMemory):
     """
     Memory with fields on the device, and arrays for memory used by the host only. Kernels of sweeps
@@ -60,11 +83,8 @@ class DeviceMemory(FarMemory):
         self.reduced = ReducedFields()
         self.kernels = SmallKernels(on)
         """The kernels of reductions."""
-        self.noted: list[tuple[int, np.dtype[Any]]] | None = None
-        """
-        Where the numbers of reductions lie, with their types, while the stream is recorded for a
-        loop: no number is waited for.
-        """
+        self.noted: NotedNumbers | None = None
+        """Reductions, while no number is waited for, as where the stream is recorded for a loop."""
         self.places: dict[bytes, DeviceBuffer] = {}
         """Lists of places by their bits, the list used last at the end."""
         self.staging = DeviceBuffer(0, 0)
@@ -156,9 +176,9 @@ class DeviceMemory(FarMemory):
         return self.is_alone and self.reduced.take(loop, fields)
 
     @contextmanager
-    def noting(self) -> Generator[list[tuple[int, np.dtype[Any]]]]:
-        """Note where the numbers of reductions lie: the list takes them."""
-        self.noted = found = list[tuple[int, np.dtype[Any]]]()
+    def noting(self) -> Generator[NotedNumbers]:
+        """Note reductions, and wait for no number."""
+        self.noted = found = NotedNumbers()
         try:
             yield found
         finally:
@@ -181,10 +201,12 @@ class DeviceMemory(FarMemory):
             target = self.numbers[op, place].pointer
             function = self.kernels.function(round_text(made, OLDEST_ARCH), made.name)
             self.device.reduce(function, made, [*pointers, target], self.stream)
+            if self.noted is not None:
+                self.noted.rounds.append((function, made, [*pointers, target]))
             pointers = [target]
         (pointer,) = pointers
         if self.noted is not None:
-            self.noted.append((pointer, numbers.dtype))
+            self.noted.numbers.append((pointer, numbers.dtype))
             return numbers[0]
         self.device.synchronize(self.stream)
         self.device.download(numbers, pointer)

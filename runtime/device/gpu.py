@@ -46,7 +46,7 @@ def image_of(kernel: Kernel, arch: str) -> bytes:
     return kernel.ptx.encode() + b"\0"
 
 
-ROW_BYTES = 4096
+ROW_BYTES = 1 << 16
 """Bytes of the numbers of a check, 8 for each."""
 
 

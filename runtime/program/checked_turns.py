@@ -8,24 +8,41 @@ step. After a check that ends the run the newest values still lie where they lay
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from timetile.dialects.temporal import Reduction
+from timetile.runtime.arithmetic.reductions import greatest_or_least
 from timetile.runtime.device.gpu import ROW_BYTES
 from timetile.runtime.device.gpu_memory import WorkResult
 from timetile.runtime.kernels.loop_ends import Comparison
-from timetile.runtime.program.graph_loop import PlacedNumber
 
 MOST_NUMBERS = ROW_BYTES // 8
-"""Most numbers of a check."""
+"""Most numbers of a check, those of all warps counted."""
 
 MOST_LATE = 8
 """Checks in a row after which the GPU had to wait for the host, until the host gives up."""
 
 CELLS: dict[int, Any] = {4: ctypes.c_float, 8: ctypes.c_double}
 """The types of numbers, by bytes."""
+
+
+@dataclass(frozen=True)
+class NumbersOfWarps:
+    """Numbers on the GPU, one after the other, and what the host makes of them."""
+
+    pointer: Any
+    dtype: np.dtype[Any]
+    count: int
+    kind: Reduction
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all numbers."""
+        return self.count * self.dtype.itemsize
 
 
 class CheckedTurns:
@@ -40,7 +57,7 @@ class CheckedTurns:
         gpu: Any,
         stream: int,
         first: Callable[[], object],
-        rest: Callable[[], Sequence[PlacedNumber]],
+        rest: Callable[[], Sequence[NumbersOfWarps]],
         comparisons: Sequence[Comparison],
     ):
         self.gpu, self.stream, self.comparisons = gpu, stream, comparisons
@@ -53,14 +70,25 @@ class CheckedTurns:
         self.known: Any = None
         """An event after the copies."""
         self.graphs: list[Any] = []
-        self.numbers: Sequence[PlacedNumber] = []
+        self.numbers: Sequence[NumbersOfWarps] = []
+        self.cells: list[np.ndarray[Any, Any]] = []
+        """The copies of the numbers."""
         self.beside, self.room = gpu.take_side()
         try:
             self.record(first)
             self.numbers = self.record(rest)
+            self.cells = [*self.copies()]
         except BaseException:
             self.close()
             raise
+
+    def copies(self) -> Iterator[np.ndarray[Any, Any]]:
+        """Where the copies of the numbers lie, for each number of a check."""
+        place = self.room
+        for each in self.numbers:
+            cells = CELLS[each.dtype.itemsize] * each.count
+            yield np.ctypeslib.as_array(cells.from_address(place))
+            place += 8 * each.count
 
     def record(self, work: Callable[[], WorkResult]) -> WorkResult:
         """Record a graph of some work. Returns what the work returns."""
@@ -95,18 +123,15 @@ class CheckedTurns:
             gpu.launch_graph(first, self.stream)
             self.ahead = gpu.mark(self.ahead, self.stream)
         gpu.wait_for_event(self.beside, self.done)
-        for place, (pointer, dtype) in enumerate(self.numbers):
-            gpu.begin_download(self.room + 8 * place, pointer, dtype.itemsize, self.beside)
+        for each, cells in zip(self.numbers, self.cells):
+            gpu.begin_download(cells.ctypes.data, each.pointer, each.bytes, self.beside)
         self.known = gpu.mark(self.known, self.beside)
 
     def row(self) -> tuple[float, ...]:
         """Wait for the check of the turn given last: its numbers."""
         self.gpu.wait_for(self.known)
-        places = range(self.room, self.room + 8 * len(self.numbers), 8)
-        return tuple(
-            CELLS[np.dtype(dtype).itemsize].from_address(place).value
-            for place, (_, dtype) in zip(places, self.numbers)
-        )
+        pairs = zip(self.numbers, self.cells)
+        return tuple(float(greatest_or_least(each.kind, cells)) for each, cells in pairs)
 
     def goes_on(self, row: Sequence[float]) -> bool:
         """Whether each comparison of numbers has the given outcome."""

@@ -24,7 +24,7 @@ from timetile import Field
 from timetile.dialects.temporal import Reduction
 from timetile.frontend.checked_programs import mark_numbers
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.runtime.arithmetic.reductions import reduced
+from timetile.runtime.arithmetic.reductions import greatest_or_least, reduced
 from timetile.runtime.executors.runners import PlannedRunner
 from timetile.runtime.kernels import alternating
 from timetile.runtime.program.compiled_program import Executor
@@ -131,3 +131,13 @@ def test_volumes_leave_the_numbers_of_their_last_step(monkeypatch: pytest.Monkey
     want = judged(volume, u, 2)
     assert np.array_equal(found[0], want[0])
     assert found[1] == want[1]
+
+
+@pytest.mark.parametrize("kind", [Reduction.MAXIMUM, Reduction.MINIMUM])
+def test_the_host_reduces_numbers_of_warps_as_a_reduction_does(kind: Reduction):
+    # A GPU's NaN has all bits set but the sign.
+    nan, zeros = np.uint64(2**63 - 1).view(np.float64), [0.0, -0.0]
+    rows = [zeros, [-0.0, -0.0, -3], [0.0, 3, 0], [1, nan, 0], [-np.inf, np.inf], [*zeros, 5, -5]]
+    for row in rows:
+        cells = np.array(row)
+        assert greatest_or_least(kind, cells).tobytes() == reduced(kind, cells).tobytes()
