@@ -39,7 +39,7 @@ DOMAINS: tuple[Domain, ...] = ((4096, 4096), (8192, 8192))
 DTYPES: tuple[DType, ...] = ("float64", "float32")
 CHECKS = (100, 1000)
 """Steps between two checks."""
-STEPS, ROUNDS = 20_000, 3
+STEPS, ROUNDS = 20_000, 5
 
 
 @timetile.stencil
@@ -68,6 +68,8 @@ class UntilRow:
     gpts_per_s: float
     gpts_per_s_without: float
     ratio: float
+    spread: float
+    """The longest time of a run with checks less the shortest, over the median."""
     equal_bits: bool
     commit: str
     command: str = "python benchmarks/until.py"
@@ -163,15 +165,18 @@ def rows_of(
                 checked(gpu.cuda.cuCtxSynchronize())
                 if number:
                     spent[every].append(time.perf_counter() - begin)
-                else:
+                if number == ROUNDS:
                     bits[every] = found["u"].read()
                 del found
     cells = prod(domain) * options.steps / 1e9
+    spreads = {
+        every: (max(seconds) - min(seconds)) / median(seconds) for every, seconds in spent.items()
+    }
     speeds = {every: cells / median(seconds) for every, seconds in spent.items()}
     return [
         UntilRow(
             "j2d4pt", "until", dtype, domain, gpu.name, every, round(speeds[every], 1),
-            round(speeds[0], 1), round(speeds[every] / speeds[0], 4),
+            round(speeds[0], 1), round(speeds[every] / speeds[0], 4), round(spreads[every], 4),
             bits[every] == bits[0] and equal, options.commit,
         )
         for every in options.checks
