@@ -5,7 +5,8 @@ The last launch before an exchange would leave ghosts that no launch reads. A ke
 `store-box` and `store-beside` stores the part's own cells only, and a second time to the ghost
 zones of the other parts. No copy follows, and ghosts travel while the launch computes. A launch
 stays as it is if kernels store parts of a step, if the part has cells that the kernel does not
-store, if rims are no whole planes of memory, or if the kernel would spill more registers.
+store, if rims are no whole planes of memory, if vectors would not be aligned in the other memory,
+or if the kernel would spill more registers.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from dataclasses import dataclass, replace
 from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.cell_types import value_bytes
 from timetile.dialects.decomposition import Ghosts, Transfer
+from timetile.dialects.syntax import cell_type
 from timetile.dialects.temporal import LoopOp, PartAttr
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import KernelOp, StoreOp
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.loops.cut_domain import held_box
+from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.passes.tiling.store_beside import StoreBesidePass, why_not_beside
 from timetile.passes.tiling.store_box import StoreBoxPass, why_not
@@ -64,7 +68,7 @@ def boxes_in_kernel(
     boxes: list[CellBox] = []
     for transfer in part.decomposition.transfers_from(rank, known.whole, moved_ghosts):
         box = sent_cells(transfer, known.whole, part)
-        if box is None:
+        if box is None or not keeps_vectors(transfer, known.whole, part, least_bytes(kernel)):
             return None
         boxes.append(box.moved(known.distance) & known.bounds)
     return None if any(box.is_empty for box in boxes) else (known.cells, boxes)
@@ -76,6 +80,25 @@ def sent_cells(transfer: Transfer, whole: CellBox, part: PartAttr) -> CellBox | 
     if transfer.target == part.rank.data or not is_whole_rows(held, transfer.source_box):
         return None
     return transfer.source_box if is_whole_rows(held_box(whole, other), transfer.box) else None
+
+
+def keeps_vectors(transfer: Transfer, whole: CellBox, part: PartAttr, cell_bytes: int) -> bool:
+    """
+    Whether vectors that are aligned in the part's own memory are aligned in the other's. Cells
+    move by whole rows, whose bytes a kernel's vectors divide; a domain of one axis has a
+    single row, cut anywhere.
+    """
+    if len(whole.lower) > 1:
+        return True
+    source = transfer.source_box.lower[0] - held_box(whole, part).lower[0]
+    other = held_box(whole, replace_rank(part, transfer.target))
+    return (transfer.box.lower[0] - other.lower[0] - source) * cell_bytes % VECTOR_BYTES == 0
+
+
+def least_bytes(kernel: KernelOp) -> int:
+    """The bytes of the smallest cells that a kernel stores."""
+    stores = [stage for stage in kernel.stages if isinstance(stage, StoreOp)]
+    return min(value_bytes(cell_type(stage.field)) for stage in stores)
 
 
 def replace_rank(part: PartAttr, rank: int) -> PartAttr:

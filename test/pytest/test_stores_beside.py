@@ -70,7 +70,7 @@ def run(
     "name, shape",
     [
         ("heat-3d", (36, 3, 7)), ("heat-2d", (40, 11)), ("wave-2d", (40, 9)),
-        ("two-boxes-2d", (40, 9)),
+        ("two-boxes-2d", (40, 9)), ("skewed-1d", (601,)), ("heat-1d", (211,)),
     ],
 )  # fmt: skip
 def test_launches_that_store_beside_keep_all_bits(name: str, shape: tuple[int, ...], count: int):

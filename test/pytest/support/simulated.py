@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from math import gcd
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import KernelOp, LaunchOp
+from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.arithmetic.sweeps import BoxSlices, run_sweep
 from timetile.runtime.device.gpu_memory import Recorded
 from timetile.runtime.executors.homes import MarkedCells
@@ -162,6 +164,9 @@ class SimulatedSite(HostsThatWait):
         (stored,) = np.nonzero(cells.known.reshape(-1))
         rim = range(copy.source.first // size, (copy.source.first + copy.width) // size)
         assert all(cell in rim for cell in stored[[0, -1]]), "only the rim is stored"
+        # A kernel's vectors begin where its own rows allow it: other rows begin alike.
+        rows = cells.data.shape[-1] * size if cells.data.ndim > 1 else VECTOR_BYTES
+        assert not moved * size % gcd(VECTOR_BYTES, rows), "vectors are aligned beside, too"
         beside.buffer.data.reshape(-1)[stored + moved] = cells.data.reshape(-1)[stored]
         beside.buffer.known.reshape(-1)[stored + moved] = True
 
