@@ -142,6 +142,8 @@ class CheckedCompiler:
         """The programs, and the launches of steps between two checks."""
         program, numbers = self.run.program, self.numbers
         kernels = program.kernels
+        if len(kernels.loops) != 1:
+            raise NotTogetherError("a step is no single loop")
         (loop,) = kernels.loops
         if partners(loop) is None or kernels.edges.of(loop, every) is not None:
             raise NotTogetherError("values do not alternate between two buffers")

@@ -305,6 +305,13 @@ def beside(u: Field, around: Field):
     around.next = u[-1, 0] + u[1, 0] - u[0, -1] - u[0, 1]
 
 
+@timetile.stencil
+def swept(u: Field):
+    """A step without a time loop: each row is a sweep's."""
+    with timetile.sweep(0):
+        u.next = 0.5 * u[0, 0] + 0.4 * u.next[-1, 0]
+
+
 @pytest.mark.parametrize(
     ("step", "condition", "every", "steps", "is_together"),
     [
@@ -312,6 +319,7 @@ def beside(u: Field, around: Field):
         (jacobi, spread, 8, 91, True),
         # Launches of several steps store no field without later readers.
         (beside, tolerance, 10, 50, False),
+        (swept, tolerance, 4, 28, False),
     ],
 )
 def test_the_last_launch_before_a_check_makes_the_numbers_of_a_pass(
