@@ -50,7 +50,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
 from timetile.dialects.tile import KernelOp, VariantAttr
 from timetile.dialects.tile.kinds import Guards
-from timetile.passes.analysis.geometry.chunks import choose_chunks
+from timetile.passes.analysis.geometry.chunks import choose_chunks, ends_of_cut
 from timetile.passes.analysis.geometry.columns import Columns
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import checked_geometry
@@ -140,7 +140,10 @@ class PeelBoundariesPass(EnumOptionsPass):
                     self.edge_weight or weight_of_chunks(geometry, op, weight, rim, sums=sums)
                 )
                 residency = beside_spot(kernel, Residency.of(kernel, target))
-                chunks = choose_chunks(geometry, residency, given, sums=sums, joins=joins)
+                ends = ends_of_cut(geometry, residency, sums=sums)
+                chunks = choose_chunks(
+                    geometry, residency, given, sums=sums, joins=joins, ends=ends
+                )
                 columns = chunks.columns
             kernel.variants = ArrayAttr(variants_of(kernel, columns, guards_all=weight is None))
 

@@ -22,6 +22,7 @@ from timetile.passes.analysis.geometry.chunks import (
     choose_chunks,
     edge_height,
     end_planes,
+    ends_of_cut,
     level_columns,
 )
 from timetile.passes.analysis.geometry.columns import Columns, corner_steps, launch
@@ -122,6 +123,16 @@ def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide():
     wide, narrow, doubles = (weight_of_rim(*plate, sums=True) for plate in plates)
     assert wide < narrow == doubles
     assert {weight_of_rim(*plate, sums=False) for plate in plates} == {narrow}
+
+
+def test_strips_of_words_have_shorter_ends_in_a_cut():
+    """The choice of a schedule counts shorter ends of sums alone."""
+    plates: list[tuple[Element, int]] = [("f32", 8782), ("f64", 8784)]
+    words, doubles = (sums_of(element, (cells, cells), 8) for element, cells in plates)
+    fill = words[0].fill
+    assert ends_of_cut(*words, sums=False) == (3 * fill, fill)
+    assert ends_of_cut(*words, sums=True) == end_planes(*words, sums=True)
+    assert {end_planes(*words, sums=False), ends_of_cut(*doubles, sums=False)} == {(0, 0)}
 
 
 def test_edge_chunks_cost_their_surplus_planes():
