@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from support import reference
@@ -98,6 +99,19 @@ def test_wrong_bits_and_lost_time_are_found(fuzz: ModuleType, monkeypatch: pytes
 
     monkeypatch.setattr(fuzz, "run", run_for_ever)
     assert fuzz.judged(pair, "planes", 0.2).kind == "time-out"
+
+
+def test_known_fields_are_not_evaluated_again(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    def run(*_: object) -> dict[str, Any]:
+        return {"a": np.zeros(3)}
+
+    monkeypatch.setattr(fuzz, "run", run)
+    monkeypatch.setattr(fuzz, "expected", None)
+    pair = batch(0, 1)[0]
+    ends = {"equal": {"a": np.zeros(3)}, "wrong": {"a": np.ones(3)}}
+    for kind, known in ends.items():
+        assert fuzz.judged(pair, "planes", 60, known).kind == kind
+    assert fuzz.judged(pair, "planes", 60, {}).kind == "equal"
 
 
 def test_counts_and_wrong_programs_are_written(
