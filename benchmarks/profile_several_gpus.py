@@ -26,9 +26,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
+from pathlib import Path
 from statistics import median
 from typing import Any
 from unittest.mock import patch
@@ -38,6 +39,7 @@ from gpu_clocks import GpuClocks, Span, sampled
 from placed_runs import PlacedRun, Run, make_further_kernels, prepared
 from rows import described
 from scaling_cases import Case, Timed
+from stamps import Stamps, keep_raw, lines_of, meet_itself, meet_themselves, stamped_kernels
 
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.device.cells import DeviceBuffer
@@ -46,6 +48,7 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import part_kernels
+from timetile.runtime.ranks.gpu_meetings import GpuMeetings
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.parts_runner import PartsRunner
@@ -62,7 +65,8 @@ WAYS = (
 class WatchedSite(GpuSite):
     """A site that notes events around all work while `is_watching`."""
 
-    is_watching = is_even = is_first_only = is_at_home = False
+    is_watching = is_even = is_first_only = is_at_home = meets_itself = False
+    rims: MovedRims | None = None
 
     def __init__(self, on: Device, *, is_urgent: bool = False):
         super().__init__(on, is_urgent=is_urgent and not WatchedSite.is_even)
@@ -107,6 +111,8 @@ class WatchedSite(GpuSite):
         kernel = kernels.kernel(op.kernel.string_value())
         name = f"{kernel.name} ({kernel.grid} blocks of {kernel.block}, {len(beside)} beside)"
         self.watched(name, lambda: super(WatchedSite, self).launch(kernels, op, operands, beside))
+        if WatchedSite.meets_itself and WatchedSite.rims is not None:
+            meet_itself(WatchedSite.rims, self.home)
 
     def pull(self, source: DeviceBuffer, target: DeviceBuffer, copy: BoxCopy) -> None:
         name = f"pull of {copy.bytes} bytes"
@@ -155,9 +161,10 @@ def way(name: str) -> Generator[None]:
         if is_apart:
             replaced(PartsRunner, "ages_of", lies_of_ages)
         if name.endswith(("no meeting", "at home")):
-            replaced(MovedRims, "meet", nothing)
+            replaced(MovedRims, "meet", meet_themselves if WatchedSite.rims else nothing)
         if name.endswith("events"):
             replaced(MovedRims, "can_count", False)
+        replaced(WatchedSite, "meets_itself", is_apart)
         replaced(WatchedSite, "is_even", name == "rims that wait")
         replaced(WatchedSite, "is_first_only", name == "the first GPU only")
         replaced(WatchedSite, "is_at_home", name == "rims stored at home")
@@ -176,9 +183,9 @@ def profiled_runs(case: Case) -> list[Run]:
     return [*case.alone, case.run(max(case.gpus), max(case.gpus))]
 
 
-def prepared_for_all(run: Run) -> PartedProgram:
+def prepared_for_all(run: Run, arch: str = "") -> PartedProgram:
     """A program in parts, with the kernels of all ways; no way is the chosen one."""
-    program = prepared(run)
+    program = prepared(run, arch)
     assert isinstance(program, PartedProgram)
     print(f"  {program.exchange}", flush=True)
     program.parts.exchange = None
@@ -186,11 +193,11 @@ def prepared_for_all(run: Run) -> PartedProgram:
     return program
 
 
-def made_kernels(run: Run) -> str:
+def made_kernels(run: Run, arch: str = "") -> str:
     """Make the kernels of a run in all ways, in a process. Returns an error's text."""
     try:
         with any_way():
-            (prepared if run.gpus == 1 else prepared_for_all)(run)
+            (prepared if run.gpus == 1 else prepared_for_all)(run, arch)
     except Exception as error:
         return described(error)
     return ""
@@ -205,6 +212,8 @@ class Tried:
     """Runs once; the speeds of all runs at once."""
     speeds: list[float] = field(default_factory=list[float])
     spans: list[Span] = field(default_factory=list[Span])
+    noted: list[Any] = field(default_factory=list[Any])
+    """The times of the meetings of each GPU in the last round."""
 
     def note(self) -> None:
         """Run once."""
@@ -237,6 +246,8 @@ def profile(case: Case, given: argparse.Namespace) -> None:
     program = prepared_for_all(every)
     sites = [WatchedSite(each) for each in opened(every.homes)]
     several = PlacedRun(every, program, sites)
+    if given.stamps:
+        WatchedSite.rims = several.runner.rims
     print(f"  zones of {program.parts.zone_steps} steps, {program.parts.schedules}", flush=True)
     alone = [Timed([run], given.seconds) for run in runs]
     apart, heat = Timed(runs, given.seconds), Timed(runs, given.heat)
@@ -248,13 +259,21 @@ def profile(case: Case, given: argparse.Namespace) -> None:
     tried += [in_way(name, together) for name in given.ways]
     for each in tried:
         each.run()
+    meetings = several.runner.rims.meetings
+    stamps = Stamps(meetings) if isinstance(meetings, GpuMeetings) and given.stamps else None
     with sampled() as clocks:
         for _ in range(given.rounds):
             for each in tried:
                 heat.once()
+                if stamps is not None:
+                    stamps.clear()
                 each.note()
+                each.noted = stamps.noted() if stamps is not None else []
     for each in tried:
         print(each.line(clocks), flush=True)
+        if any(len(times) for times in each.noted):
+            print("\n".join(lines_of(each.noted)), flush=True)
+            keep_raw(given.raw, f"{case.program} {case.dtype} {case.size}: {each.name}", each.noted)
     if given.events:
         with way("launch by launch"):
             watch(several, sites, together.steps[0])
@@ -288,6 +307,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.08, help="of a run")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--heat", type=float, default=0.1, help="seconds of work before each run")
+    parser.add_argument("--stamps", action="store_true", help="note the times of all launches")
+    parser.add_argument("--raw", type=Path, help="a file for the times of the first meetings")
+    parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     parser.add_argument("--events", action="store_true", help="watch a run launch by launch, too")
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
@@ -297,14 +319,18 @@ def main() -> None:
     spawn = get_context("spawn")
     with ProcessPoolExecutor(14, mp_context=spawn) as pool, any_way():
         wanted_runs = dict.fromkeys(run for case in cases for run in profiled_runs(case))
-        made = {run: pool.submit(made_kernels, run) for run in wanted_runs}
+        made = {run: pool.submit(made_kernels, run, given.arch) for run in wanted_runs}
+        if given.arch:
+            print([each.result() or "compiled" for each in made.values()], flush=True)
+            return
         for case in cases:
             start = time.perf_counter()
             for run in profiled_runs(case):
                 made[run].result()
             print(f"{case}, {time.perf_counter() - start:.1f} s for kernels", flush=True)
             try:
-                profile(case, given)
+                with stamped_kernels() if given.stamps else nullcontext():
+                    profile(case, given)
             except Exception:
                 traceback.print_exc()
             print(f"  {time.perf_counter() - start:.1f} s in all", flush=True)
