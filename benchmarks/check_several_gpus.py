@@ -181,14 +181,15 @@ Case = tuple[str, str, list[int], tuple[int, ...], int | None]
 """A program's name and text, the GPUs of the parts, the parts, and steps between two exchanges."""
 
 
-def cases(gpus: int, only: Sequence[str] | None) -> list[Case]:
-    """All programs in all layouts."""
+def cases(gpus: int, only: Sequence[str] | None, parts: Sequence[str] | None) -> list[Case]:
+    """All programs in all layouts; in `parts` with exchanges as chosen alone, if given."""
     return [
         (name, text, *layout, every)
         for name, (text, axes) in texts().items()
         if not only or name in only
-        for every in EVERY
+        for every in (EVERY[:1] if parts else EVERY)
         for layout in layouts(axes, gpus)
+        if not parts or "x".join(map(str, layout[1])) in parts
     ]
 
 
@@ -222,6 +223,9 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Programs on several GPUs against one.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--only", nargs="*", help="programs by name")
+    parser.add_argument(
+        "--parts", nargs="*", help="parts along each axis, as 1x2x1, chosen exchanges"
+    )
     parser.add_argument("--counts", action="store_true", help="parts of a GPU meet by counts")
     parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     return parser.parse_args()
@@ -230,7 +234,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Check all programs."""
     given, failed, start = options(), 0, time.monotonic()
-    runs = cases(given.gpus, given.only)
+    runs = cases(given.gpus, given.only, given.parts)
     if given.arch:
         make_ahead(runs, given.arch)
         return
