@@ -14,8 +14,9 @@ one GPU, and all at once, each for itself; and all GPUs in parts:
 
 Before each run all GPUs work for `--heat` seconds: clocks depend on the work before. A line has a
 way's median speed, the clocks of all GPUs, and the slowest GPU's cells a clock. Launches may
-have rims first whatever they take longer. With `--events` a run launch by launch follows, with
-events around launches, pulls and waits, on each stream.
+have rims first whatever they take longer. With `--stamps` each way has the times of launches and
+waits in graphs (`stamps.py`), and with `--events` a run launch by launch follows, with events
+around launches, pulls and waits, on each stream.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
 Times of all launches on several GPUs, by stamps of the global timer in the kernels of meetings.
 
-A meeting, and an exchange, note when they begin and when the neighbours have come: no other work is
-put on the streams. Between the end of a meeting and the begin of the next lies a launch. Parts that
-run without neighbours meet themselves. Clocks of two GPUs may differ: both leave a meeting at one
-time, but for the latency of the last count.
+Kernels of meetings and of exchanges note the times of begin and end, and no other work is put on
+the streams. Between the end of a meeting and the begin of the next lies a launch. Parts without
+exchanges meet themselves. Clocks of two GPUs may differ, and both leave a meeting at one time, but
+for the latency of the last count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LOAD = f"  ld.volatile.global.u64 %stamps, [COUNT+{PLACE}];"
 
 
 def end(name: str) -> str:
-    """Note the times of a meeting, by a thread that has met its neighbour."""
+    """Note the times of a meeting, by a thread behind the wait for a neighbour."""
     return f"""
   setp.eq.u64 %late, %stamps, 0;
   @%late bra {name}_unnoted;
@@ -49,7 +49,7 @@ def end(name: str) -> str:
 
 
 def changed(text: str, *pairs: tuple[str, str]) -> str:
-    """A text with other texts in place of some, each of which is there once."""
+    """A text with other texts in place of some, each found once."""
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -57,7 +57,7 @@ def changed(text: str, *pairs: tuple[str, str]) -> str:
 
 
 def stamped_meeting(text: str) -> str:
-    """The kernel of a meeting that notes its times."""
+    """The kernel of a meeting, with notes of times."""
     rows, counted = "  mov.u64 %row, rows;", "  add.u32 %count, %count, 1;"
     return changed(
         text,
@@ -69,8 +69,8 @@ def stamped_meeting(text: str) -> str:
 
 def stamped_exchange(text: str) -> str:
     """
-    The kernel of an exchange that notes the times of both meetings: the first block's, and the last
-    block's.
+    The kernel of an exchange, with notes of the times of both meetings: by the first block, and by
+    the last block.
     """
     rows, counted = "  mov.u64 %row, met;", "  ld.volatile.global.u32 %count, [%place];"
     second = "  st.volatile.global.u32 [%place], %count;"
@@ -136,7 +136,7 @@ class Launches:
 
     @staticmethod
     def of(times: Any) -> Launches:
-        """Those between the meetings of a GPU."""
+        """The launches between the meetings of a GPU."""
         return Launches((times[1:, 0] - times[:-1, 1]) / 1e3, (times[1:, 1] - times[1:, 0]) / 1e3)
 
     def line(self) -> str:
@@ -150,7 +150,7 @@ class Launches:
 
 
 def lines_of(noted: Sequence[Any]) -> list[str]:
-    """What the launches of all GPUs say: each GPU, and the slower one of each launch."""
+    """The launches of each GPU, and the slower one of each launch."""
     count = min(len(each) for each in noted)
     if count < 4:
         return [f"    {count} meetings"]
@@ -167,7 +167,7 @@ def lines_of(noted: Sequence[Any]) -> list[str]:
 
 
 def meet_themselves(rims: MovedRims, *_: Any) -> None:
-    """Each part meets itself, in place of its neighbours: nothing waits for another part."""
+    """Each part meets itself, and waits for no other part."""
     for number in range(len(rims.sites)):
         meet_itself(rims, number)
 
