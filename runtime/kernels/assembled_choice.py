@@ -43,6 +43,7 @@ from timetile.passes.scheduling.assembled import (
 from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts, tiles_and_parts
 from timetile.passes.scheduling.candidates import Candidate, Trials
 from timetile.passes.scheduling.choose_schedule import ModelChoice
+from timetile.passes.scheduling.left_out import left_out
 from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.scheduling.turns import warps_of
 from timetile.passes.targets.hardware import LANES
@@ -288,14 +289,17 @@ class AssembledChoice:
         lowers, shorter = choice.trials.lowers, choice.trials.in_turns_of_one
         seen = best_assembled([first, *behind], assembler, target, lowers, shorter)
         spills = bool(seen[0].kernel.spilled_words)
-        if not spills_more_than_few_words(seen[0].kernel):
-            # The assembler holds more than the limit, and the model may count too many registers:
-            # it left out schedules that fit.
-            trials, best = choice.trials.spilling(), seen[0].candidate
-            deeper = searched() if best is first else self.deeper(trials, best)
+        # The model may count too many registers: it left out schedules that fit.
+        trials, best = choice.trials.spilling(), seen[0].candidate
+        more = left_out(trials, seen, choice.comparison.found)
+        few = not spills_more_than_few_words(seen[0].kernel)
+        if few:
+            # The assembler holds more than the limit.
+            more += searched() if best is first else self.deeper(trials, best)
+        if few or more:
             # Behind spills in long turns, turns of one step were never timed.
             shorter = unchanged if spills else trials.in_turns_of_one
-            seen = best_assembled([best, *deeper], assembler, target, trials.lowers, shorter)
+            seen = best_assembled([best, *more], assembler, target, trials.lowers, shorter)
         if spills and is_faster(memory, seen):
             seen = tiles_and_parts(seen, memory, assembler.part, target)
         if alone:
