@@ -6,7 +6,7 @@ the GPU is.
 
 Rows are named by their beginnings, as for `systems.py`; programs compiled by `systems.py` for the
 `--target`, in the `--folder`, are not compiled again. One process under `ncu` launches the deepest
-kernel of each row twice, after launches that are not counted; the longer launch is the row's.
+kernel of each row, after launches that are not counted; the row has the first, the deepest launch.
 Shares are of a part's peak over the whole launch, `active` of the time in which multiprocessors
 have warps.
 """
@@ -52,8 +52,8 @@ STALLED, OF_AN_ISSUE = "smsp__average_warps_issue_stalled_", "_per_issue_active.
 LEAST_STALLED = 0.15
 """Waits shorter than this are left out of a row."""
 
-LAUNCHES = 2
-"""Launches of a row."""
+DEPTHS_OF_RUN = 2
+"""The steps of a row's run, in depths: shorter runs begin with other kernels."""
 
 
 def cases_of(names: list[str]) -> list[SystemCase]:
@@ -70,7 +70,7 @@ def launch(cases: list[SystemCase], target: str, folder: Path) -> None:
             with program_of(Job(case, False), target, folder) as program:
                 fields = DeviceFields(gpu, shapes_of(program), case.dtype)
                 fields.fill()
-                steps = LAUNCHES * depth_of(program)
+                steps = DEPTHS_OF_RUN * depth_of(program)
                 run(program, fields, steps)
                 gpu.synchronize(0)
                 checked(gpu.cuda.cuProfilerStart())
@@ -91,6 +91,28 @@ def counted(command: list[str]) -> list[dict[str, str]]:
         raise ValueError("no counters: " + (done.stdout + done.stderr).strip()[-400:])
     # The first row has the units.
     return rows[1:]
+
+
+def steps_of(launched: dict[str, str]) -> int:
+    """The steps of a launch, by the kernel's name."""
+    _, _, depth = launched["Kernel Name"].rpartition("_d")
+    return int(depth) if depth.isdigit() else 1
+
+
+def first_launches(launches: list[dict[str, str]], depths: list[int]) -> list[dict[str, str]]:
+    """
+    The first launch of each row's run, of all launches in order. Raises ValueError for launches of
+    other steps.
+    """
+    found, left = list[dict[str, str]](), list(launches)
+    for depth in depths:
+        if not left or steps_of(left[0]) != depth:
+            raise ValueError(f"no launch of {depth} steps begins a run")
+        found.append(left[0])
+        steps = 0
+        while left and steps < DEPTHS_OF_RUN * depth:
+            steps += steps_of(left.pop(0))
+    return found
 
 
 def described(counters: dict[str, str]) -> dict[str, Any]:
@@ -133,15 +155,11 @@ def main() -> None:
         made = [each.result() for each in begun]
     here = ["--here", "--target", given.target, "--folder", str(given.folder)]
     found = counted([sys.executable, __file__, *given.rows, *here])
-    if len(found) != LAUNCHES * len(cases):
-        raise ValueError(f"{len(found)} launches of {len(cases)} rows were counted")
     rows: list[dict[str, Any]] = []
-    for place, (case, known) in enumerate(zip(cases, made)):
-        launches = map(described, found[LAUNCHES * place :][:LAUNCHES])
-        longest = max(launches, key=lambda each: each["microseconds"])
+    for case, known, first in zip(cases, made, first_launches(found, [m.depth for m in made])):
         about = {"program": case.program, "dtype": case.dtype, "domain": list(case.domain)}
         kernel = {"depth": known.depth, "schedule": known.schedule, "registers": known.registers}
-        rows.append({**about, **kernel, **longest})
+        rows.append({**about, **kernel, **described(first)})
         print(rows[-1], flush=True)
     if given.out is not None:
         said = {"device": device().name, "commit": given.commit or commit()}

@@ -22,10 +22,8 @@ from timetile.passes.scheduling.assembled import (
     in_turns_beside,
     with_kernel,
 )
-from timetile.passes.scheduling.candidates import Candidate, Trials, candidates
+from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.scheduling.choose_schedule import collected_choices, with_fewer_steps
-from timetile.passes.scheduling.left_out import left_out
-from timetile.passes.scheduling.turns import instructions_of
 from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import assembled_choice
@@ -386,22 +384,6 @@ def test_tiles_left_out_for_few_registers_are_assembled(
     assert program.kernels.facts
     (seen,) = program.kernels.choice.seen
     assert (seen[0].depth, seen[0].spilled_words) == (2, 0)
-
-
-@pytest.mark.parametrize(("times", "slower", "tried"), [(2, 3, True), (1, 3, False), (2, 1, False)])
-def test_tiles_like_a_slow_one_with_half_of_the_registers_are_no_longer_left_out(
-    times: int, slower: int, tried: bool
-):
-    module = raise_program(heat.module((8192, 8192), "float64"), Options(halos="common"))
-    (loop,) = loops_of(module)
-    trials, depth = Trials(loop, module, TARGET), found()[0].depth
-    known = trials.compared(depth, schedule_space.schedules(loop, TARGET)).found
-    cost = known[0].cost
-    issued = slower * instructions_of(cost)
-    seen = with_kernel(known[0], AssembledKernel(cost.registers // times, 0.0, issued), TARGET)
-    more = left_out(trials.spilling(), [seen], known)
-    assert bool(more) == tried
-    assert {each.depth for each in more} <= {depth} and not set(more) & set(known)
 
 
 @timetile.stencil
