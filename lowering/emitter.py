@@ -33,6 +33,9 @@ ROLLED = "simt.rolled"
 BY_PRODUCT = "simt.by_product"
 """The attribute of a quotient or remainder by a known number found by a product and a shift."""
 
+OVER_TILES = "simt.over_tiles"
+"""The attribute of a loop over tiles: its turns leave nothing to each other."""
+
 MAY_OVERFLOW = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 """The properties of integer sums and products."""
 

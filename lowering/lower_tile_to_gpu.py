@@ -35,14 +35,14 @@ from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr, i32, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects.simt import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, KernelOp, LaunchAttr
-from timetile.lowering.emitter import Emitter
+from timetile.lowering.emitter import OVER_TILES, ROLLED, Emitter
 from timetile.lowering.launch_facts import set_launch_facts
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.checks import check
@@ -75,7 +75,6 @@ from timetile.lowering.tile_to_gpu.thread import (
 )
 from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.cells.cell_functions import cell_function
-from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.analysis.placed import variants_of
@@ -151,12 +150,37 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     thread = place_thread(emit, geometry, seat, chunk)
     placement = place_queues(emit, geometry, memory, thread, arguments)
     functions = functions_of(kernel, module)
-    emit_variants(KernelCode.of(geometry, thread, arguments, functions, placement), emit)
+    code = KernelCode.of(geometry, thread, arguments, functions, placement)
+    if geometry.tiles_in_turn > 1:
+        emit_in_turn(emit, code)
+    else:
+        emit_variants(code, emit)
     if thread.steps_before is not None:
         steps = chunk_steps(emit, geometry, thread.first, thread.last)
         emit.add(scf.YieldOp(emit.binary(arith.AddiOp, thread.steps_before, steps)))
     elif geometry.joins_columns:
         emit.add(scf.YieldOp())
+
+
+def emit_in_turn(emit: Emitter, code: KernelCode) -> None:
+    """
+    Emit the variants in a loop over tiles along the first axis: planes around a tile were read for
+    the tile before, and lie in the first-level cache. A rolled loop holds no cells of two tiles.
+    """
+    tiling, place = code.geometry.axes[0], code.thread.axes[0]
+    extent, turn = tiling.useful, code.geometry.tiles_in_turn
+    end = emit.int(turn * extent)
+    if tiling.count % turn:
+        origin = emit.sub_int(place.coordinate, place.in_tile)
+        left = emit.sub_int(emit.int(tiling.origin + tiling.count * extent), origin)
+        end = emit.binary(arith.MinSIOp, left, end)
+    block = Block(arg_types=[i32])
+    loop = emit.add(scf.ForOp(emit.int(0), end, emit.int(extent), [], block))
+    loop.attributes |= {ROLLED: UnitAttr(), OVER_TILES: UnitAttr()}
+    emit = emit.into(block)
+    axes = place.further(emit, block.args[0]), *code.thread.axes[1:]
+    emit_variants(replace(code, thread=replace(code.thread, axes=axes)), emit)
+    emit.add(scf.YieldOp())
 
 
 def next_tiles(
@@ -280,7 +304,7 @@ def made_module(
     facts = LaunchAttr(
         steps=kernel.steps.data,
         roles=kernel.roles.data,
-        grid=ceil_div(geometry.tiles, layout.pack.data) * layout.blocks,
+        grid=geometry.blocks,
         block=layout.threads,
         shared_bytes=asked_bytes(kernel, taken, target),
         occupancy=kernel.blocks_per_multiprocessor,

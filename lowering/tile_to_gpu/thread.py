@@ -15,6 +15,7 @@ from timetile.dialects import simt
 from timetile.dialects.tile import LANES, LayoutAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.chunks import Chunk, is_tile
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.borders import BlockDirection, along_first
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
@@ -35,6 +36,11 @@ class ThreadAxis:
     """Position in the program."""
     warp: SSAValue | None
     """Number of the warp along the axis; None for a tile of one warp along it."""
+
+    def further(self, emit: Emitter, cells: SSAValue) -> ThreadAxis:
+        """The place in another tile, a number of cells on."""
+        coordinate = emit.binary(arith.AddiOp, self.coordinate, cells)
+        return replace(self, coordinate=coordinate)
 
     def moved(self, emit: Emitter, cells: SSAValue) -> ThreadAxis:
         """The place moved by a number of cells along the axis."""
@@ -166,15 +172,19 @@ def tile_numbers(emit: Emitter, geometry: Geometry, column: SSAValue) -> Iterato
     """
     The number of a tile along each in-plane axis, the last axis first, from its number in the
     plane. Tiles follow each other along the last axis, then the axis before; with a slab, along the
-    last axis, the slab, the first axis, and then come other slabs.
+    last axis, the slab, the first axis, and then come other slabs. Of tiles in turn along the first
+    axis, the first one has a number.
     """
-    slab = geometry.slab
+    slab, turn = geometry.slab, geometry.tiles_in_turn
+    first, *others = (tiling.count for tiling in geometry.axes)
+    first = ceil_div(first, turn)
     if slab is None:
-        for tiling in reversed(geometry.axes):
-            number, column = emit.split(column, tiling.count)
+        for count in reversed(others):
+            number, column = emit.split(column, count)
             yield number
+        yield emit.mul_int(emit.split(column, first)[0], turn)
         return
-    planes, rows, columns = (tiling.count for tiling in geometry.axes)
+    planes, (rows, columns) = first, others
     number, column = emit.split(column, columns)
     yield number
     whole, rest = divmod(rows, slab)
@@ -188,7 +198,7 @@ def tile_numbers(emit: Emitter, geometry: Geometry, column: SSAValue) -> Iterato
             for values in zip(emit.split(inner, rest), (row, plane), strict=True)
         )
     yield emit.add_int(emit.mul_int(before, slab), row)
-    yield plane
+    yield emit.mul_int(plane, turn)
 
 
 def block_number(emit: Emitter) -> SSAValue:

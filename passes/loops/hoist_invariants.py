@@ -49,7 +49,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -62,8 +61,8 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.analysis.cells.places import Place, Shapes
 from timetile.passes.loops.placed_values import (
     PlacedValue,
-    box_of_places,
     cell_of_its_own,
+    field_of_places,
     let_read,
     update_of_field,
 )
@@ -187,7 +186,7 @@ class Hoist:
         field.
         """
         value = members[0].value
-        scratch = ScratchOp(FieldType(box_of_places(members), value.type))
+        scratch = ScratchOp(field_of_places(members))
         scratch.field.name_hint = value.name_hint
         one = arith.ConstantOp(IntegerAttr(1, IndexType()))
         sweep = LoopOp(one.result, [scratch.field], [0], sweep=True)

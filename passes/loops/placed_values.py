@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.dialects.stencil import StencilBoundsAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from timetile.dialects.boxes import CellBox
+from timetile.dialects.boxes import CellBox, cells_of
+from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp, UpdateOp
 from timetile.dialects.verified import block_of
@@ -18,6 +19,9 @@ from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.places import Place, distance
 from timetile.passes.rewriting import unique_symbol
 from timetile.passes.update_reads import compact, read_more
+
+MOST_CELLS_AROUND = 9 / 8
+"""The most cells of a field, in parts of those needed, for cells to lie as those of another."""
 
 
 @dataclass
@@ -93,6 +97,19 @@ def box_of_places(members: Iterable[PlacedValue]) -> StencilBoundsAttr:
         assert at is not None
         box |= CellBox.of(member.update.box).moved(at)
     return box.bounds()
+
+
+def field_of_places(members: Sequence[PlacedValue]) -> FieldType[Attribute]:
+    """
+    The type of a field for the cells of all members. The field has the bounds of the first member's
+    target if the bounds hold few cells more: cells of both then lie at equal places in memory, in
+    vectors and lines that begin at equal cells.
+    """
+    first, box = members[0], CellBox.of(box_of_places(members))
+    around = CellBox.of(field_bounds(first.update.targets[0]))
+    if box in around and cells_of(around) <= MOST_CELLS_AROUND * cells_of(box):
+        box = around
+    return FieldType(box.bounds(), first.value.type)
 
 
 def update_of_field(members: Sequence[PlacedValue], target: SSAValue, module: ModuleOp) -> UpdateOp:

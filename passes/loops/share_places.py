@@ -38,7 +38,6 @@ from collections.abc import Iterable, Sequence, Set
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -50,8 +49,8 @@ from timetile.passes.analysis.cells.instructions import instructions
 from timetile.passes.analysis.cells.places import Place, Shapes
 from timetile.passes.loops.placed_values import (
     PlacedValue,
-    box_of_places,
     cell_of_its_own,
+    field_of_places,
     let_read,
     update_of_field,
 )
@@ -154,7 +153,7 @@ class Sharing:
     def share(self, members: Sequence[PlacedValue]) -> None:
         """Let updates read a field of the group's values, made by an update before."""
         first = members[0]
-        scratch = ScratchOp(FieldType(box_of_places(members), first.value.type))
+        scratch = ScratchOp(field_of_places(members))
         scratch.field.name_hint = first.value.name_hint
         field = self.add_buffer(scratch)
         once = update_of_field(members, field, self.module)

@@ -28,7 +28,6 @@ from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.plan_launches import PlannedKernel
-from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.ghosts import StepMargins
 from timetile.passes.analysis.launches.liveness import written_bounds
@@ -73,7 +72,7 @@ def has_many_waves(kernel: KernelOp, kernels: ProgramKernels) -> bool:
     layout = kernel.layout
     if layout is None or layout.has_messages:
         return False
-    blocks = ceil_div(Geometry(kernel).tiles, layout.pack.data) * layout.blocks
+    blocks = Geometry(kernel).blocks
     held = kernels.options.target.resident_blocks(kernel.blocks_per_multiprocessor)
     return blocks >= LEAST_WAVES * held
 

@@ -20,6 +20,7 @@ from timetile.dialects.tile.kinds import TileLevel
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.frontend.values import Value
 from timetile.lowering.pipelines import tile_passes
+from timetile.passes.analysis.geometry import block_reads
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.memory_reads import loads_of_thread, part_cost
 from timetile.passes.cost.shared_work import PlacedWork
@@ -114,6 +115,14 @@ def test_a_block_alone_on_a_multiprocessor_is_slower():
     kernel.occupancy = IntAttr(1)
     alone = part_cost(kernel, parts.module, H100).memory_seconds
     assert alone == pytest.approx(beside / H100.parameters.reading.one_block)
+
+
+def test_tiles_go_in_turn_where_many_planes_are_read_again():
+    """Of two planes, taps reach six more; of 32 planes, too. Short launches take tiles apart."""
+    (kernel,) = trials().kernels(memory((2, 1, 1)))
+    for planes, blocks, turn in ((2, 4, 4), (32, 4, 1), (2, 1, 1)):
+        tiles = blocks * block_reads.LEAST_BLOCKS
+        assert block_reads.tiles_in_turn(kernel, (planes, 8, 32), 8, tiles) == turn
 
 
 def candidates(*schedules: Schedule) -> list[Candidate]:

@@ -5,6 +5,7 @@ own cell.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal
@@ -27,7 +28,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.lowering.pipelines import tile_passes
-from timetile.passes.analysis.geometry import memory_taps, plane_geometry
+from timetile.passes.analysis.geometry import block_reads, memory_taps, plane_geometry
 from timetile.passes.cost.launch import predict
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
@@ -81,6 +82,16 @@ def check(program: Program, steps: int, passes: tuple[ModulePass, ...]) -> list[
         assert_as_unfused(compiled, program, inputs, steps, compiled.executor)
         loops = loops_of(compiled.kernels.tiled)
     return loops
+
+
+@pytest.fixture(autouse=True, scope="module")
+def blocks_take_tiles_in_turn() -> Iterator[None]:
+    """Short launches, too, take tiles along the first axis in turn, of which the last may lack."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_reads, "LEAST_BLOCKS", 1)
+        patch.setattr(block_reads, "LEAST_SAVED", 0)
+        patch.setattr(block_reads, "TILES_IN_TURN", 2)
+        yield
 
 
 def kernels_of(loop: LoopOp) -> list[KernelOp]:
@@ -176,6 +187,7 @@ def test_slabs_hold_every_tile_once(monkeypatch: pytest.MonkeyPatch):
     geometry = plane_geometry.PlaneGeometry(kernel)
     assert geometry.slab is not None
     assert geometry.axes[1].count % geometry.slab
+    assert geometry.tiles_in_turn == 2 and geometry.axes[0].count == 3
 
 
 def test_parts_in_place_end_where_a_thread_would_read_cells_of_other_threads():

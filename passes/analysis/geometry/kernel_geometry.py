@@ -280,3 +280,12 @@ class Geometry(PlaneGeometry):
     def tiles(self) -> int:
         """Tile numbers of one launch."""
         return self.spot_tiles + sum(self.variant_numbers)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of one launch."""
+        tiles, turn = self.tiles, self.tiles_in_turn
+        if turn > 1:
+            planes = self.axes[0].count
+            tiles = tiles // planes * ceil_div(planes, turn)
+        return ceil_div(tiles, self.layout.pack.data) * self.layout.blocks

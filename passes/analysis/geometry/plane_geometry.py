@@ -32,6 +32,7 @@ from timetile.passes.analysis.geometry.axis_tiling import (
     ceil_div,
     tiles_beyond_first,
 )
+from timetile.passes.analysis.geometry.block_reads import tiles_in_turn
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
 from timetile.passes.analysis.geometry.memory_taps import (
     readable_cells,
@@ -326,6 +327,14 @@ class PlaneGeometry:
         if not self.outline.reads_memory or len(self.axes) < 3:
             return None
         return slab_of(self.kernel, self.axes[1])
+
+    @cached_property
+    def tiles_in_turn(self) -> int:
+        """Tiles along the first axis taken in turn by a block of a kernel that reads memory."""
+        if not self.outline.reads_memory or len(self.axes) < 3:
+            return 1
+        extents = [axis.layout.block_extent for axis in self.axes]
+        return tiles_in_turn(self.kernel, extents, self.axes[0].count, self.plane_tiles)
 
     @cached_property
     def taps_stay_inside(self) -> bool:

@@ -135,7 +135,7 @@ func.func private @sums(%a: f64, %b: f64, %c: f64, %d: f64, %k: f64) -> f64 {
 // CHECK-NEXT:    %ab = arith.mulf %{{.*}}, %{{.*}} : f64
 // CHECK-NEXT:    %r = arith.addf %ab, %{{.*}} : f64
 // CHECK-LABEL: func.func @shared
-// CHECK:         %[[f:.*]] = temporal.scratch : !stencil.field<[-1,9]xf64>
+// CHECK:         %[[f:.*]] = temporal.scratch : !stencil.field<[-1,10]xf64>
 // CHECK:         temporal.loop %n (%u = %U, %v = %V, %[[s:.*]] = %[[f]]) rotate [1, 0, 2] {
 // CHECK-NEXT:      temporal.update %[[s]] = @sums_own_once(%u[0], %u[1]) scalars(%k) in <[-1], [9]>
 // CHECK-NEXT:      temporal.update %v = @sums_own(%[[s]][0], %[[s]][-1], %[[s]][1]) scalars(%k) in <[0], [8]>
@@ -147,7 +147,7 @@ func.func @shared(%n: index, %k: f64, %U: !stencil.field<[-1,10]xf64>, %V: !sten
 }
 
 // CHECK-LABEL: func.func @in_steps_of_the_host
-// CHECK:         %[[h:.*]] = temporal.scratch : !stencil.field<[-1,9]xf64>
+// CHECK:         %[[h:.*]] = temporal.scratch : !stencil.field<[-1,10]xf64>
 // CHECK-NEXT:    scf.for
 // CHECK:           temporal.loop %c1 (%v = %V, %[[t:.*]] = %[[h]]) rotate [0, 1] sweep {
 // CHECK-NEXT:        temporal.update %[[t]] = @{{.*}}(%U[0], %U[1]) scalars(%k) in <[-1], [9]>
