@@ -43,8 +43,8 @@ def line(weak: Row, strong: Row, predicted: Row) -> tuple[str, ...]:
     )
 
 
-def section(rows: Sequence[Row], size: str) -> str:
-    """The table of the rows of a size, exchanging as chosen."""
+def pairs(rows: Sequence[Row], size: str) -> dict[tuple[str, str], tuple[Row, Row]]:
+    """The rows of weak and of strong scaling of a size, exchanging as chosen."""
     own = [
         row
         for row in rows
@@ -55,8 +55,14 @@ def section(rows: Sequence[Row], size: str) -> str:
         {(row["program"], row["dtype"]): row for row in own if name in row}
         for name in ("weak_efficiency", "strong_speedup")
     )
+    return {key: (row, strong[key]) for key, row in weak.items()}
+
+
+def section(rows: Sequence[Row], size: str) -> str:
+    """The table of the rows of a size, beside predictions."""
     predicted = {(row["program"], row["dtype"]): row for row in PREDICTED if row["size"] == size}
-    return table(COLUMNS, (line(weak[key], strong[key], predicted[key]) for key in sorted(weak)))
+    known = sorted(pairs(rows, size).items(), key=lambda each: each[0])
+    return table(COLUMNS, (line(*found, predicted[key]) for key, found in known))
 
 
 def large_section(report: Row) -> str:
@@ -69,13 +75,34 @@ def small_section(report: Row) -> str:
     return section(report["rows"], "small")
 
 
+def short_section(report: Row) -> str:
+    """The table of both kinds of domains, without predictions and commits."""
+    sizes = [pairs(report["rows"], size) for size in ("fill", "small")]
+    lines = (
+        (f"{program} {dtype}", *(cell for size in sizes for cell in short(*size[program, dtype])))
+        for program, dtype in sorted(sizes[0])
+    )
+    columns = "program", "cells", "weak", "strong", "few cells", "weak", "strong"
+    return table(columns, lines)
+
+
+def short(weak: Row, strong: Row) -> tuple[str, ...]:
+    """The cells of two GPUs, weak efficiency and strong speed-up."""
+    shape = " x ".join(map(str, weak["domain"]))
+    return shape, number(weak["weak_efficiency"], 3), number(strong["strong_speedup"], 2)
+
+
 def main() -> None:
     from make_performance import replace
 
-    page = ROOT / "docs" / "several_gpus.md"
     report: Row = json.loads((RESULTS / "several-gpus.json").read_text())
-    text = replace(page.read_text(), "table two large", large_section(report))
-    page.write_text(replace(text, "table two small", small_section(report)))
+    for name, sections in {
+        "several_gpus.md": {"table two large": large_section, "table two small": small_section},
+        "performance.md": {"table two short": short_section},
+    }.items():
+        page = ROOT / "docs" / name
+        for mark, section in sections.items():
+            page.write_text(replace(page.read_text(), mark, section(report)))
 
 
 if __name__ == "__main__":

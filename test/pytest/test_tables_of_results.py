@@ -20,6 +20,7 @@ GPUS = "several-gpus"
         ("README.md", "first figure", "choice_table", "first_figure", "choice-h200"),
         ("docs/several_gpus.md", "table two large", "several_gpus_tables", "large_section", GPUS),
         ("docs/several_gpus.md", "table two small", "several_gpus_tables", "small_section", GPUS),
+        ("docs/performance.md", "table two short", "several_gpus_tables", "short_section", GPUS),
         ("docs/performance.md", "table types", "types_table", "stored_section", "types"),
     ],
 )
