@@ -113,7 +113,7 @@ def points() -> Iterator[Beside]:
         )  # fmt: skip
     beside_c = read("devito-points.json")
     for row in beside_c["rows"]:
-        if row["points"]:
+        if row["points"] and row["threads"] is not None:
             said, _, size = row["operator"].rpartition(" ")
             count = f"{row['points']} points, beside Devito's C"
             yield Beside(
