@@ -59,7 +59,8 @@ class ProgramRow:
     share: float = 0.0
     predicted: float = 0.0
     bytes_of_step: float = 0.0
-    equal_bits: bool = False
+    equal_bits: bool | None = None
+    """Whether bits are equal, or None: they were not compared."""
     given: bool = False
     """The schedule is one of a file, chosen by `--choose`."""
     error: str = ""
