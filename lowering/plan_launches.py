@@ -57,6 +57,7 @@ from timetile.passes.analysis.launches.plans_in_place import period_in_place, pl
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.narrow_fields import read_field
 
@@ -290,6 +291,7 @@ class PlanLaunchesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, steps=0)
+        remark_without_loops(self, op, "raise-time-loop,device-tiling")
         rewrite_once(list(op.walk()), {LoopOp: LaunchKernels(kernel_facts(op), self.steps)})
         describe_launches(op)
 

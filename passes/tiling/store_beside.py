@@ -39,6 +39,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import KernelOp, StoreOp
 from timetile.dialects.tile.roles import made_role
 from timetile.passes.diagnostics import CompileError, remark
+from timetile.passes.not_raised import remark_without_loops
 
 
 def why_not_beside(kernel: KernelOp, boxes: list[CellBox]) -> str | None:
@@ -87,6 +88,7 @@ class StoreBesidePass(ModulePass):
             yield CellBox(self.lower[first : first + rank], self.upper[first : first + rank])
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, "raise-time-loop,device-tiling")
         for kernel in [each for each in op.ops if isinstance(each, KernelOp)]:
             boxes = list(self.boxes(kernel.rank))
             if (why := why_not_beside(kernel, boxes)) is not None:

@@ -39,6 +39,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp
 from timetile.passes.analysis.geometry.extents import extents
 from timetile.passes.diagnostics import CompileError, refuse, remark
+from timetile.passes.not_raised import remark_without_loops
 
 
 def why_not(kernel: KernelOp, box: CellBox) -> str | None:
@@ -99,6 +100,7 @@ class StoreBoxPass(ModulePass):
     upper: tuple[int, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, "raise-time-loop,device-tiling")
         for kernel in [each for each in op.ops if isinstance(each, KernelOp)]:
             if not len(self.lower) == len(self.upper) == kernel.rank:
                 raise CompileError(

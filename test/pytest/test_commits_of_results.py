@@ -37,7 +37,7 @@ OLDER = {
     },
     "command": {
         "convolutions", "h200-growth", "h200-growth-3d", "h200-large", "h200-rules", "h200-search",
-        "h200-search-3d", "part-costs", "points", "several-gpus-predicted", "simulations", "sweeps",
+        "h200-search-3d", "part-costs", "points", "several-gpus-predicted", "sweeps",
         "sweeps-last-axis",
     },
     "commit": set[str](),

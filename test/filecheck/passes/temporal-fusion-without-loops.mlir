@@ -1,4 +1,4 @@
-// RUN: xdsl-opt %s -p "common-halos,temporal-fusion{depths=2},choose-schedule,split-sums,carry-halos,peel-boundaries,lower-tile-to-gpu,order-threads,share-cells,carry-cells,spare-registers,expand-division,convert-gpu-to-nvvm" 2>&1 | filecheck %s
+// RUN: xdsl-opt %s -p "common-halos,temporal-fusion{depths=2},choose-schedule,split-sums,carry-halos,peel-boundaries,store-box,store-beside,plan-launches,lower-tile-to-gpu,order-threads,share-cells,carry-cells,spare-registers,expand-division,convert-gpu-to-nvvm" 2>&1 | filecheck %s
 
 // Passes on time loops and kernels tell that the program has none yet.
 
@@ -18,6 +18,9 @@ func.func @copied(%U: !stencil.field<[0,8]xf64>, %V: !stencil.field<[0,8]xf64>) 
 // CHECK-NEXT: builtin.module{{.*}}: split-sums changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
 // CHECK-NEXT: builtin.module{{.*}}: carry-halos changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
 // CHECK-NEXT: builtin.module{{.*}}: peel-boundaries changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
+// CHECK-NEXT: builtin.module{{.*}}: store-box changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
+// CHECK-NEXT: builtin.module{{.*}}: store-beside changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
+// CHECK-NEXT: builtin.module{{.*}}: plan-launches changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
 // CHECK-NEXT: builtin.module{{.*}}: lower-tile-to-gpu changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
 // CHECK-NEXT: builtin.module{{.*}}: order-threads changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling,lower-tile-to-gpu before
 // CHECK-NEXT: builtin.module{{.*}}: share-cells changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling,lower-tile-to-gpu before
