@@ -101,9 +101,9 @@ def beside_authors(report: Row) -> str:
         f"{len(own) - len(less)}."
     )
     if bound:
-        said += f" The ceiling does not allow twice in {len(bound)}: {named(bound)}."
+        said += f" The ceiling does not allow twice in {len(bound)} rows: {named(bound)}."
     if left:
-        said += f" {len(left)} are open: {named(left)}."
+        said += f" {len(left)} rows are open: {named(left)}."
     return f"{said} {highest_shares(report)}\n"
 
 

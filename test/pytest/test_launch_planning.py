@@ -274,6 +274,11 @@ def test_pieces_of_whole_turns_have_equal_launches(turn: int):
             assert {launch.steps for launch in found.launches} == {depth}
 
 
+def test_a_cycle_without_live_data_is_stored_before_another_run():
+    found = plan(Rotation((0,), (False,), (True,)), (2, 1), 2, goes_on=True)
+    assert all(launch.targets for launch in found.launches)
+
+
 def test_an_update_in_place_needs_a_second_buffer():
     """A buffer read and written by a step, without rotation: the last version ends at home."""
     sums = Step((0,), frozenset({0}), frozenset({0}))

@@ -190,6 +190,16 @@ def test_slabs_hold_every_tile_once(monkeypatch: pytest.MonkeyPatch):
     assert geometry.tiles_in_turn == 2 and geometry.axes[0].count == 3
 
 
+def test_blocks_of_several_tiles_take_none_in_turn():
+    """The last block of a launch may hold warps without a tile, counted without turns."""
+    warps = DeviceTilingPass(reads="memory", tile=TileLevel.WARP, cells=(2, 1, 1), pack=2)
+    passes = [
+        warps if isinstance(item, DeviceTilingPass) else item for item in passes_of(SHAPES[0], ())
+    ]
+    (loop,) = check(leapfrog((5, 7, 39), "f32"), 1, tuple(passes))
+    assert {plane_geometry.PlaneGeometry(each).tiles_in_turn for each in kernels_of(loop)} == {1}
+
+
 def test_parts_in_place_end_where_a_thread_would_read_cells_of_other_threads():
     """Without second buffers, the half step of `e` writes cells that the half step of `h` reads."""
     program = leapfrog((5, 7, 39), "f32")

@@ -330,8 +330,8 @@ class PlaneGeometry:
 
     @cached_property
     def tiles_in_turn(self) -> int:
-        """Tiles along the first axis taken in turn by a block of a kernel that reads memory."""
-        if not self.outline.reads_memory or len(self.axes) < 3:
+        """Tiles along the first axis taken in turn by a block of one tile that reads memory."""
+        if not self.outline.reads_memory or len(self.axes) < 3 or self.layout.pack.data > 1:
             return 1
         extents = [axis.layout.block_extent for axis in self.axes]
         return tiles_in_turn(self.kernel, extents, self.axes[0].count, self.plane_tiles)

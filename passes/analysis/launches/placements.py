@@ -112,6 +112,8 @@ class Course:
         never = len(self.segments) + 1
         if self.endless:
             return dict.fromkeys(range(len(self.cycle.rotate)), never)
+        # A cycle without live versions has nothing else to store.
+        goes_on = self.goes_on and any(self.cycle.live)
         found: dict[int, int] = {}
         for buffer in range(len(self.cycle.rotate)):
             step = self.last_write(buffer)
@@ -119,7 +121,7 @@ class Course:
                 if not self.segments[0].final and self.cycle.live[buffer]:
                     return None
                 continue
-            if self.goes_on and not self.cycle.live[self.role_of(buffer, self.times[-1])]:
+            if goes_on and not self.cycle.live[self.role_of(buffer, self.times[-1])]:
                 found[buffer] = never
                 continue
             launch = max(k for k in range(len(self.segments)) if self.times[k] <= step)
