@@ -114,10 +114,9 @@ def moved_seconds(geometry: Geometry, work: PlacedWork, target: Target) -> float
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     stored = sum(map(field_bytes, geometry.stored_fields))
     first, *others = [axis.layout.block_extent for axis in geometry.axes]
-    apart, together = (
-        loaded_bytes((tiles * first, *others), loads) for tiles in (1, geometry.tiles_in_turn)
-    )
-    through = apart - FOUND * (apart - together)
+    through = loaded_bytes((first, *others), loads)
+    if (turn := geometry.tiles_in_turn) > 1:
+        through -= FOUND * (through - loaded_bytes((turn * first, *others), loads))
     from_memory = cells * (sum(map(field_bytes, loads)) + stored)
     row = (geometry.upper[-1] - geometry.lower[-1]) * field_bytes(geometry.stored_fields[0])
     if row < SHORT_ROW:

@@ -33,6 +33,7 @@ from timetile.runtime.cache.keys import key_of
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.kernel_boxes import PartInKernel
+from timetile.runtime.ranks.rims import first_cell
 
 MOST_SPILLED = 16
 """Bytes of registers that a kernel may spill more for storing beside."""
@@ -65,10 +66,10 @@ def boxes_in_kernel(
     rank, known = part.rank.data, PartInKernel.of(loop, own, part, kernel)
     if known is None:
         return None
-    boxes: list[CellBox] = []
+    boxes, size = list[CellBox](), least_bytes(kernel)
     for transfer in part.decomposition.transfers_from(rank, known.whole, moved_ghosts):
         box = sent_cells(transfer, known.whole, part)
-        if box is None or not keeps_vectors(transfer, known.whole, part, least_bytes(kernel)):
+        if box is None or not keeps_vectors(transfer, known.whole, part, size):
             return None
         boxes.append(box.moved(known.distance) & known.bounds)
     return None if any(box.is_empty for box in boxes) else (known.cells, boxes)
@@ -90,9 +91,9 @@ def keeps_vectors(transfer: Transfer, whole: CellBox, part: PartAttr, cell_bytes
     """
     if len(whole.lower) > 1:
         return True
-    source = transfer.source_box.lower[0] - held_box(whole, part).lower[0]
-    other = held_box(whole, replace_rank(part, transfer.target))
-    return (transfer.box.lower[0] - other.lower[0] - source) * cell_bytes % VECTOR_BYTES == 0
+    source = first_cell(held_box(whole, part), transfer.source_box)
+    target = first_cell(held_box(whole, replace_rank(part, transfer.target)), transfer.box)
+    return (target - source) * cell_bytes % VECTOR_BYTES == 0
 
 
 def least_bytes(kernel: KernelOp) -> int:
